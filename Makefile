@@ -1,0 +1,51 @@
+# Two commands do everything from a fresh checkout (Python 3.11 and make are assumed):
+#   make reproduce   set up, run the demonstration, leave a figure in out/
+#   make test        set up, run the fast test-suite
+# The others: make lint, make test-slow, make bench, make format, make clean.
+
+PYTHON ?= python3.11
+VENV := .venv
+BIN := $(VENV)/bin
+STUDY := $(VENV)/.study-installed
+DEV := $(VENV)/.dev-installed
+
+.PHONY: help reproduce test test-slow lint format bench clean
+help:
+	@sed -n 's/^# \{0,1\}//p;/^$$/q' Makefile
+
+$(VENV)/.created:
+	@command -v $(PYTHON) >/dev/null || { echo "make: $(PYTHON) not found; pass PYTHON=..." >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(STUDY): $(VENV)/.created pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[study]'
+	@touch $@
+
+$(DEV): $(VENV)/.created pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $@ $(STUDY)
+
+reproduce: $(STUDY)
+	$(BIN)/ezgreedy demo --out out/demo
+
+test: $(DEV)
+	$(BIN)/python -m pytest -n 2 -m "not slow"
+
+test-slow: $(DEV)
+	$(BIN)/python -m pytest -n 2 -m slow
+
+lint: $(DEV)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+format: $(DEV)
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(DEV)
+	$(BIN)/python benchmarks/exploration.py
+
+clean:
+	rm -rf $(VENV) out .pytest_cache .mypy_cache .ruff_cache .hypothesis

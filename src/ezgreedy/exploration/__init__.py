@@ -1,0 +1,1 @@
+"""How an action departs from greedy: durations, options and policies. NumPy only."""

@@ -1,0 +1,62 @@
+"""Which action an exploratory option takes: uniform, or by weights, among the legal ones.
+
+The paper draws uniformly over all actions, the greedy one included. Weights are held as integers, so
+that their running sums are exact in any order of addition and every backend picks alike.
+"""
+
+import numpy as np
+
+from ezgreedy.exploration import requirements as require
+from ezgreedy.exploration.requirements import BoolArray, FloatArray, IntArray
+
+_WEIGHT_UNITS = 2**40
+
+
+class ActionChoice:
+    """A distribution over actions that a legal-action mask can narrow.
+
+    Args:
+        num_actions: how many actions there are.
+        weights: one number per action, proportional to its probability; None for uniform.
+    """
+
+    def __init__(self, num_actions: int, weights: object = None) -> None:
+        self.num_actions = require.integer("num_actions", num_actions, least=1)
+        self.weights: FloatArray | None = None
+        self.units: IntArray = np.ones(self.num_actions, dtype=np.int64)
+        if weights is not None:
+            self.weights = require.probabilities("action_weights", weights, self.num_actions)
+            units = np.rint(self.weights / self.weights.sum() * _WEIGHT_UNITS).astype(np.int64)
+            # A weight too small to count must not become impossible.
+            self.units = np.where(self.weights > 0, np.maximum(units, 1), 0)
+        self.cumulative: IntArray = np.cumsum(self.units)
+        self.total = int(self.cumulative[-1])
+
+    def pick(self, uniforms: FloatArray) -> IntArray:
+        """The action each uniform draws when all are legal."""
+        if self.weights is None:
+            return (uniforms * self.num_actions).astype(np.int64)
+        return np.searchsorted(self.cumulative, uniforms * self.total, side="right")
+
+    def pick_legal(self, uniforms: FloatArray, legal: BoolArray) -> IntArray:
+        """The action each uniform draws among its row's legal ones; all legal equals `pick`."""
+        cumulative = np.cumsum(self.units * legal, axis=1)
+        targets = uniforms * cumulative[:, -1]
+        return np.count_nonzero(cumulative <= targets[:, None], axis=1)
+
+    def chance(self, actions: IntArray, legal: BoolArray | None = None) -> FloatArray:
+        """The probability with which exploration would draw each of these actions."""
+        if legal is None:
+            return self.units[actions] / self.total
+        units = self.units * legal
+        totals = np.maximum(units.sum(axis=1), 1)
+        return units[np.arange(len(actions)), actions] / totals
+
+    def check_legal(self, legal: BoolArray, lanes: IntArray) -> None:
+        """Refuses rows of these lanes in which no action could be drawn."""
+        stuck = lanes[~(legal[lanes] & (self.units > 0)).any(axis=1)]
+        if stuck.size:
+            rule = "leave every active lane an action" + (
+                "" if self.weights is None else " of positive weight"
+            )
+            raise require.refuse("legal", rule, f"none at position {stuck[0]}")

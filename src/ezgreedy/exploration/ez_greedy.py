@@ -1,0 +1,277 @@
+"""εz-greedy: with probability ε, repeat one random action for n ~ z steps; otherwise act greedily.
+
+The vectorised special case of temporally-extended ε-greedy whose options are all (action, duration)
+pairs; an exact test binds it to the general form. One decision of one lane: if an option runs, play its
+action; else toss the coin; if it says explore, draw an action and a number of plays; else be greedy.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ezgreedy.exploration import requirements as require
+from ezgreedy.exploration.action_choice import ActionChoice
+from ezgreedy.exploration.durations import DurationLaw, Fixed, Zeta
+from ezgreedy.exploration.explorer import (
+    Counters,
+    Decision,
+    Explorer,
+    Greedy,
+    check_greedy_legal,
+    checked_ints,
+)
+from ezgreedy.exploration.lookahead import Lookahead
+from ezgreedy.exploration.requirements import BoolArray, FloatArray, IntArray
+from ezgreedy.exploration.schedules import Epsilon, checked_epsilon
+from ezgreedy.exploration.streams import Purpose
+
+# Durations are counted for many calls together; this bounds what is kept meanwhile.
+_CALLS_BETWEEN_COUNTS = 256
+
+class EZGreedy(Explorer):
+    """εz-greedy exploration over a batch of lanes (the paper's method).
+
+    Call it with the greedy actions; it returns the actions to execute. Store those in replay.
+
+        explore = EZGreedy(num_actions=18, epsilon=0.1, lanes=8, seed=0)
+        actions = explore(q_values.argmax(axis=1))
+        ...
+        explore.reset(terminated | truncated)
+
+    Args:
+        num_actions: how many actions the environment has.
+        epsilon: probability of *starting* an option on a step that is not inside one: a number,
+            one number per lane, or a function of the lane's absolute step count. The share of
+            exploratory steps is larger: see `exploratory_share` and `matched_epsilon`.
+        durations: the law of the number of plays; `Zeta(mu=2.0, cap=10_000)` by default.
+        lanes: how many environments are stepped together.
+        seed: any non-negative int; with the lane's number it determines the lane's tape.
+        first_lane: the fleet-wide number of this batch's first lane.
+        action_weights: one number per action, proportional to its chance of being explored;
+            uniform if None.
+        carries_over_episodes: let options survive episode ends (a reading of Algorithm 1).
+    """
+
+    def __init__(
+        self,
+        num_actions: int,
+        epsilon: object,
+        durations: DurationLaw | None = None,
+        lanes: int = 1,
+        seed: int = 0,
+        *,
+        first_lane: int = 0,
+        action_weights: object = None,
+        carries_over_episodes: bool = False,
+    ) -> None:
+        super().__init__(epsilon, lanes, seed, first_lane, carries_over_episodes)
+        self.durations = Zeta() if durations is None else durations
+        if not isinstance(self.durations, DurationLaw):
+            raise require.refuse_type("durations", "be a duration law such as Zeta()", durations)
+        self.choice = ActionChoice(num_actions, action_weights)
+        self.num_actions = self.choice.num_actions
+        self._uniform_chance = 1.0 / self.num_actions
+        self._remaining: IntArray = np.zeros(self.lanes, dtype=np.int64)
+        self._option_actions: IntArray = np.zeros(self.lanes, dtype=np.int64)
+        self._lookahead = Lookahead(
+            self.choice, self.durations, np.zeros(self.lanes, dtype=np.int64)
+        )
+        self._begun: list[IntArray] = []  # further plays of options not yet counted
+
+    def __call__(
+        self,
+        greedy: Greedy,
+        starts: BoolArray | None = None,
+        active: BoolArray | None = None,
+        legal: BoolArray | None = None,
+    ) -> IntArray:
+        """The actions to execute, [lanes].
+
+        Args:
+            greedy: greedy actions, int [lanes]; or a function of lane indices, called once with
+                the lanes that decide now (not those inside an option), which returns theirs.
+            starts: bool [lanes], true where this observation is the first of an episode: a
+                running option ends before the decision. The alternative to `reset`.
+            active: bool [lanes], the lanes that take a real step now. The others are frozen: they
+                consume nothing, and what is returned for them is meaningless.
+            legal: bool [lanes, actions]. Options draw among legal actions; an option whose action
+                is no longer legal ends, and its lane decides anew.
+        """
+        if not callable(greedy):
+            greedy = require.actions("greedy", greedy, self.lanes, self.num_actions)
+        running, num_ended = self._remaining, (0, 0)
+        if starts is not None or active is not None or legal is not None:
+            starts, active, legal = self._checked_masks(starts, active, legal)
+            running, num_ended = self._still_running(starts, active, legal)
+        drawn = self._lookahead.current(self.streams, self._epsilon)
+        begins = running[drawn.lanes] == 0
+        if active is not None:
+            begins &= active[drawn.lanes]
+        chosen = begins.nonzero()[0]
+        fresh, further_plays = drawn.lanes[chosen], drawn.further_plays[chosen]
+        # An idle lane's option action is nobody's business, so this may be written right away.
+        option_actions = self._option_actions
+        option_actions[fresh] = (
+            drawn.actions[chosen] if legal is None else self._legal_actions(fresh, legal)
+        )
+        # Masks of all ones and all zeros select without branches, which random masks mispredict.
+        exploring = -running >> 63
+        if active is not None:
+            exploring &= -active.astype(np.int64)
+        exploring[fresh] = -1
+        if callable(greedy):
+            # With ε = 1 nothing depends on the greedy action; with less, `probabilities` does.
+            needed = self._deciding(running, active) & (drawn.epsilon < 1.0)
+            greedy = self._ask_greedy(greedy, needed, option_actions)
+        actions: IntArray = greedy ^ ((greedy ^ option_actions) & exploring)
+        if legal is not None:
+            check_greedy_legal(greedy, legal, self._deciding(running, active) & (exploring == 0))
+        chance = self._chance(actions, legal)
+        # From here on nothing can fail, so a refused call has changed nothing.
+        if any(num_ended):
+            self._count_ended(running, *num_ended)
+        remaining = running + exploring
+        remaining[fresh] = further_plays
+        self._remaining = remaining
+        self._decision = Decision(
+            exploring, running, active, actions == greedy, drawn.epsilon, chance
+        )
+        self._lookahead.advance(active)
+        self._begun.append(further_plays)
+        if len(self._begun) >= _CALLS_BETWEEN_COUNTS:
+            self._count_begun()
+        return actions
+
+    def _still_running(
+        self, starts: BoolArray | None, active: BoolArray | None, legal: BoolArray | None
+    ) -> tuple[IntArray, tuple[int, int]]:
+        """Plays left [lanes] once episode starts and masks have ended options; how many ended."""
+        running = self._remaining
+        num_cut = num_masked = 0
+        if starts is not None and not self.carries_over_episodes:
+            num_cut = np.count_nonzero(running[starts])
+            running = np.where(starts, 0, running)
+        if legal is not None:
+            stepping = np.arange(self.lanes) if active is None else np.flatnonzero(active)
+            self.choice.check_legal(legal, stepping)
+            stepping = stepping[running[stepping] > 0]
+            illegal = stepping[~legal[stepping, self._option_actions[stepping]]]
+            num_masked = illegal.size
+            running = running.copy()
+            running[illegal] = 0
+        return running, (num_cut, num_masked)
+
+    def _legal_actions(self, lanes: IntArray, legal: BoolArray) -> IntArray:
+        """Actions for these lanes among the legal ones, from the same uniforms as without masks."""
+        uniforms = self.streams.uniforms(Purpose.ACTION, self.steps[lanes], lanes)
+        return self.choice.pick_legal(uniforms, legal[lanes])
+
+    def _chance(self, actions: IntArray, legal: BoolArray | None) -> FloatArray | float:
+        if legal is None and self.choice.weights is None:
+            return self._uniform_chance
+        return self.choice.chance(actions, legal)
+
+    # Episode ends, counters, checkpoints.
+
+    @property
+    def remaining(self) -> IntArray:
+        """Plays of the running option still to come after the last one, [lanes]."""
+        return self._remaining.copy()
+
+    @property
+    def steps(self) -> IntArray:
+        """How many steps each lane has taken in all, [lanes]."""
+        return self._lookahead.steps
+
+    @property
+    def epsilon(self) -> Epsilon:
+        """ε as given: a number, an array [lanes], or a function of the step; may be assigned."""
+        return self._epsilon
+
+    @epsilon.setter
+    def epsilon(self, value: object) -> None:
+        self._epsilon = checked_epsilon(value, self.lanes)
+        self._lookahead.forget(self.steps)
+
+    @property
+    def counters(self) -> Counters:
+        """What happened so far, summed over lanes."""
+        self._count_begun()
+        counters = self._counters
+        counters.steps = int(self.steps.sum())
+        planned = sum(n * count for n, count in counters.durations.items())
+        counters.explored = planned - counters.plays_cut - int(self._remaining.sum())
+        return replace(counters, durations=dict(counters.durations))
+
+    def _count_begun(self) -> None:
+        if self._begun:
+            self._counters.add_durations(np.concatenate(self._begun) + 1)
+            self._begun.clear()
+
+    def _count_ended(self, running: IntArray, num_cut: int, num_masked: int) -> None:
+        """Counts options that ended early, leaving `running` plays [lanes] of those before."""
+        self._counters.cut_by_episode_ends += num_cut
+        self._counters.cut_by_masks += num_masked
+        self._counters.plays_cut += int((self._remaining - running).sum())
+
+    def _end_options(self, finished: BoolArray) -> None:
+        running = np.where(finished, 0, self._remaining)
+        self._count_ended(running, np.count_nonzero(self._remaining[finished]), 0)
+        self._remaining = running
+
+    def _identity(self) -> dict[str, Any]:
+        weights = self.choice.weights
+        return self._shared_identity() | {
+            "durations": self.durations.describe(),
+            "action_weights": None if weights is None else weights.tolist(),
+        }
+
+    def _option_state(self) -> dict[str, Any]:
+        return {
+            "remaining": self._remaining.tolist(),
+            "option_actions": np.where(self._remaining > 0, self._option_actions, 0).tolist(),
+        }
+
+    def _checked_option_state(self, state: Mapping[str, Any]) -> Callable[[IntArray], None]:
+        most, lanes = self.durations.cap, self.lanes
+        remaining = checked_ints("state['remaining']", state["remaining"], lanes, 0, most)
+        actions = checked_ints(
+            "state['option_actions']", state["option_actions"], lanes, 0, self.num_actions - 1
+        )
+
+        def restore(steps: IntArray) -> None:
+            self._remaining, self._option_actions = remaining, actions
+            self._begun.clear()
+            self._lookahead.forget(steps)
+
+        return restore
+
+
+class EpsilonGreedy(EZGreedy):
+    """Plain ε-greedy, as the case of εz-greedy in which every option lasts one step.
+
+    On the same seed it tosses the same coins and draws the same actions as any `EZGreedy`, which
+    makes paired comparisons fair. Arguments are those of `EZGreedy`, without durations.
+    """
+
+    def __init__(
+        self,
+        num_actions: int,
+        epsilon: object,
+        lanes: int = 1,
+        seed: int = 0,
+        *,
+        first_lane: int = 0,
+        action_weights: object = None,
+    ) -> None:
+        super().__init__(
+            num_actions,
+            epsilon,
+            Fixed(1),
+            lanes,
+            seed,
+            first_lane=first_lane,
+            action_weights=action_weights,
+        )

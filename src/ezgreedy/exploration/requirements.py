@@ -1,0 +1,122 @@
+"""How arguments are refused: by name, with the rule they broke and the value received.
+
+Every public entry of the package checks its arguments here before it changes anything, so that a
+failed call leaves its object as it was. Nothing is coerced: a float is not an int, True is not 1.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+FloatArray = NDArray[np.float64]
+
+LARGEST_INT64 = 2**63 - 1
+
+
+def refuse(name: str, rule: str, value: object) -> ValueError:
+    """The exception for an argument of the right type with a forbidden value."""
+    return ValueError(f"{name} must {rule}; got {_short(value)}")
+
+
+def refuse_type(name: str, rule: str, value: object) -> TypeError:
+    """The exception for an argument of the wrong type."""
+    return TypeError(f"{name} must {rule}; got {type(value).__name__} {_short(value)}")
+
+
+def integer(name: str, value: object, least: int, most: int | None = LARGEST_INT64) -> int:
+    """An int (not a bool, not a float) within [least, most]."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
+        raise refuse_type(name, "be an int", value)
+    if value < least or (most is not None and value > most):
+        rule = f"be at least {least}" if value < least else f"be at most {most}"
+        raise refuse(name, rule, value)
+    return int(value)
+
+
+def number(name: str, value: object, least: float, most: float = math.inf) -> float:
+    """A finite int or float within [least, most]."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(
+        value, (int, float, np.integer, np.floating)
+    ):
+        raise refuse_type(name, "be a number", value)
+    if not math.isfinite(value) or not least <= value <= most:
+        bounds = f"lie in [{least:g}, {most:g}]" if most < math.inf else f"be at least {least:g}"
+        raise refuse(name, f"be finite and {bounds}" if most == math.inf else bounds, value)
+    return float(value)
+
+
+def flag(name: str, value: object) -> bool:
+    """A bool, and nothing that merely looks like one."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise refuse_type(name, "be a bool", value)
+    return bool(value)
+
+
+def one_of(name: str, value: object, choices: Sequence[str]) -> str:
+    """One of a few names."""
+    if not isinstance(value, str) or value not in choices:
+        raise refuse(name, f"be one of {', '.join(map(repr, choices))}", value)
+    return value
+
+
+def mask(name: str, value: object, shape: tuple[int, ...]) -> BoolArray:
+    """A bool array of exactly this shape."""
+    array = _as_array(name, value, "be a bool array")
+    if array.dtype != np.bool_:
+        raise refuse_type(name, f"be a bool array of shape {shape}, not {array.dtype}", value)
+    if array.shape != shape:
+        raise refuse(name, f"have shape {shape}", array.shape)
+    return array
+
+
+def probabilities(name: str, value: object, length: int) -> FloatArray:
+    """Finite, non-negative numbers, not all zero, one for each of `length` things."""
+    array = _as_array(name, value, "be an array of numbers")
+    if array.dtype.kind not in "iuf":
+        raise refuse_type(name, f"hold numbers, not {array.dtype}", value)
+    if array.shape != (length,):
+        raise refuse(name, f"have shape {(length,)}", array.shape)
+    if not np.isfinite(array).all() or (array < 0).any() or not array.any():
+        raise refuse(name, "be finite, non-negative and not all zero", array.tolist())
+    return array.astype(np.float64)
+
+
+def actions(name: str, value: object, length: int, num_actions: int) -> IntArray:
+    """Action indices in [0, num_actions), one for each of `length` lanes, as int64."""
+    array = value if type(value) is np.ndarray else _as_array(name, value, "be an int array")
+    if array.dtype.kind not in "iu":
+        raise refuse_type(name, f"hold ints, not {array.dtype}", value)
+    if array.shape != (length,):
+        raise refuse(name, f"have shape {(length,)}", array.shape)
+    if array.dtype != np.int64:
+        if array.dtype == np.uint64 and (array > LARGEST_INT64).any():
+            raise refuse(name, f"lie in [0, {num_actions})", array.max())
+        array = array.astype(np.int64)
+    # Seen as unsigned, a negative action is a huge one: one reduction checks both ends.
+    if length and np.maximum.reduce(array.view(np.uint64)) >= num_actions:
+        lane = int(np.flatnonzero((array < 0) | (array >= num_actions))[0])
+        raise refuse(name, f"lie in [0, {num_actions})", f"{array[lane]} at position {lane}")
+    return array
+
+
+def _as_array(name: str, value: object, rule: str) -> NDArray[Any]:
+    """Lists and tuples are spelled-out arrays; anything else must be an array already."""
+    if isinstance(value, np.ndarray):
+        return value
+    if not isinstance(value, (list, tuple)):
+        raise refuse_type(name, rule, value)
+    try:
+        array = np.array(value)
+    except ValueError as error:
+        raise refuse_type(name, f"{rule} (rows of one length)", value) from error
+    return array
+
+
+def _short(value: object) -> str:
+    text = value if isinstance(value, str) and " at position " in value else repr(value)
+    return text if len(text) <= 120 else text[:117] + "..."

@@ -1,0 +1,92 @@
+"""How ε changes with the absolute step count of a lane.
+
+A schedule is a function of how many steps the lane has taken since the policy was made, counted
+across episodes and restarts, never of a training budget: resuming continues where it was. Any
+function of an int will do; the classes here also work elementwise, which tensors need.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ezgreedy.exploration import requirements as require
+from ezgreedy.exploration.requirements import FloatArray
+
+Schedule = Callable[[int], float]
+Epsilon = float | FloatArray | Schedule
+
+
+@dataclass(frozen=True)
+class Linear:
+    """From `start` to `end` over `steps` steps of the lane, then constant.
+
+    The paper's Rainbow agents use Linear(1.0, 0.01, 1_000_000): 4M frames at four frames a step.
+    """
+
+    start: float
+    end: float
+    steps: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "start", require.number("start", self.start, 0.0, 1.0))
+        object.__setattr__(self, "end", require.number("end", self.end, 0.0, 1.0))
+        object.__setattr__(self, "steps", require.integer("steps", self.steps, least=1))
+
+    def __call__(self, step: int) -> float:
+        """ε at one absolute step."""
+        return self.start + (self.end - self.start) * min(step / self.steps, 1.0)
+
+    def at(self, steps: Any) -> Any:
+        """ε at many steps at once: a float64 NumPy array or tensor in, the same out."""
+        return self.start + (self.end - self.start) * (steps / float(self.steps)).clip(0.0, 1.0)
+
+
+def ladder(lanes: int, base: float = 0.4, alpha: float = 7.0) -> FloatArray:
+    """ε_i = base^(1 + α·i/(lanes − 1)): the fleet of R2D2 actors, from curious to greedy.
+
+    A single lane gets `base`. Slice it when a batch holds part of the fleet:
+    `EZGreedy(..., epsilon=ladder(320)[40:48], lanes=8, first_lane=40)`.
+    """
+    lanes = require.integer("lanes", lanes, least=1)
+    base = require.number("base", base, 0.0, 1.0)
+    alpha = require.number("alpha", alpha, 0.0)
+    return base ** (1.0 + alpha * np.arange(lanes) / max(lanes - 1, 1))
+
+
+def checked_epsilon(epsilon: object, lanes: int) -> Epsilon:
+    """A number in [0, 1], one per lane, or a function of the step; anything else is refused."""
+    if callable(epsilon):
+        return epsilon
+    if not isinstance(epsilon, (np.ndarray, list, tuple)):
+        return require.number("epsilon", epsilon, 0.0, 1.0)
+    array = np.asarray(epsilon)
+    if array.dtype.kind not in "iuf":
+        raise require.refuse_type("epsilon", f"hold numbers, not {array.dtype}", epsilon)
+    if array.shape != (lanes,):
+        raise require.refuse("epsilon", f"have shape {(lanes,)}, one number a lane", array.shape)
+    outside = ~((array >= 0.0) & (array <= 1.0))  # also true for NaN
+    if outside.any():
+        lane = int(np.flatnonzero(outside)[0])
+        raise require.refuse("epsilon", "lie in [0, 1]", f"{array[lane]} at position {lane}")
+    return array.astype(np.float64)
+
+
+def epsilon_at(epsilon: Epsilon, steps: np.ndarray[Any, np.dtype[np.int64]]) -> FloatArray:
+    """ε for lanes at their absolute steps, of a shape that broadcasts against `steps`.
+
+    Args:
+        epsilon: as `checked_epsilon` returns it.
+        steps: [lanes], or [rows, lanes] for several steps ahead.
+    """
+    if not callable(epsilon):
+        return np.asarray(epsilon, dtype=np.float64)
+    if isinstance(epsilon, Linear):
+        return np.asarray(epsilon.at(steps.astype(np.float64)))
+    distinct, where = np.unique(steps, return_inverse=True)
+    values = np.empty(len(distinct))
+    for position, step in enumerate(distinct.tolist()):
+        name = f"epsilon(step={step})"
+        values[position] = require.number(name, epsilon(step), 0.0, 1.0)
+    return values[where.reshape(steps.shape)]
