@@ -17,21 +17,47 @@ from ezgreedy.exploration.durations import (
     matched_epsilon,
 )
 from ezgreedy.exploration.ez_greedy import EpsilonGreedy, EZGreedy
+from ezgreedy.exploration.options import (
+    ActionRepeats,
+    FiniteOptions,
+    History,
+    Option,
+    OptionSet,
+    Primitives,
+    TimedPolicies,
+    follow,
+    primitive,
+    repeat,
+    sequence,
+)
 from ezgreedy.exploration.schedules import Linear, ladder
+from ezgreedy.exploration.temporally_extended import TemporallyExtended
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "ActionRepeats",
     "DurationLaw",
     "EZGreedy",
     "EpsilonGreedy",
+    "FiniteOptions",
     "Fixed",
     "Geometric",
+    "History",
     "Linear",
+    "Option",
+    "OptionSet",
     "PlusOne",
+    "Primitives",
+    "TemporallyExtended",
+    "TimedPolicies",
     "Uniform",
     "Zeta",
     "exploratory_share",
+    "follow",
     "ladder",
     "matched_epsilon",
+    "primitive",
+    "repeat",
+    "sequence",
 ]

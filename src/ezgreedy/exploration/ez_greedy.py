@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ezgreedy.exploration import requirements as require
-from ezgreedy.exploration.action_choice import ActionChoice
+from ezgreedy.exploration.choice import Choice
 from ezgreedy.exploration.durations import DurationLaw, Fixed, Zeta
 from ezgreedy.exploration.explorer import (
     Counters,
@@ -70,8 +70,8 @@ class EZGreedy(Explorer):
         self.durations = Zeta() if durations is None else durations
         if not isinstance(self.durations, DurationLaw):
             raise require.refuse_type("durations", "be a duration law such as Zeta()", durations)
-        self.choice = ActionChoice(num_actions, action_weights)
-        self.num_actions = self.choice.num_actions
+        self.num_actions = require.integer("num_actions", num_actions, least=1)
+        self.choice = Choice(self.num_actions, action_weights)
         self._uniform_chance = 1.0 / self.num_actions
         self._remaining: IntArray = np.zeros(self.lanes, dtype=np.int64)
         self._option_actions: IntArray = np.zeros(self.lanes, dtype=np.int64)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ezgreedy.exploration.action_choice import ActionChoice
+from ezgreedy.exploration.choice import Choice
 from ezgreedy.exploration.durations import DurationLaw
 from ezgreedy.exploration.requirements import BoolArray, FloatArray, IntArray
 from ezgreedy.exploration.schedules import Epsilon, Linear, epsilon_at
@@ -42,7 +42,7 @@ class Lookahead:
         steps: absolute step counts to begin from, [lanes].
     """
 
-    def __init__(self, choice: ActionChoice, durations: DurationLaw, steps: IntArray) -> None:
+    def __init__(self, choice: Choice, durations: DurationLaw, steps: IntArray) -> None:
         self._choice = choice
         self._durations = durations
         self.forget(steps)

@@ -1,7 +1,8 @@
-"""Which action an exploratory option takes: uniform, or by weights, among the legal ones.
+"""Which one of finitely many: uniform or by weights, among the legal ones.
 
-The paper draws uniformly over all actions, the greedy one included. Weights are held as integers, so
-that their running sums are exact in any order of addition and every backend picks alike.
+The paper draws exploratory actions uniformly over all actions, the greedy one included. Weights are
+held as integers, so that their running sums are exact in any order of addition and every backend
+picks alike from the same uniform.
 """
 
 import numpy as np
@@ -12,20 +13,21 @@ from ezgreedy.exploration.requirements import BoolArray, FloatArray, IntArray
 _WEIGHT_UNITS = 2**40
 
 
-class ActionChoice:
-    """A distribution over actions that a legal-action mask can narrow.
+class Choice:
+    """A distribution over 0 … size − 1 (actions, or options) that a mask can narrow.
 
     Args:
-        num_actions: how many actions there are.
-        weights: one number per action, proportional to its probability; None for uniform.
+        size: how many there are.
+        weights: one number for each, proportional to its probability; None for uniform.
+        name: what the weights are called in error messages.
     """
 
-    def __init__(self, num_actions: int, weights: object = None) -> None:
-        self.num_actions = require.integer("num_actions", num_actions, least=1)
+    def __init__(self, size: int, weights: object = None, name: str = "action_weights") -> None:
+        self.size = size
         self.weights: FloatArray | None = None
-        self.units: IntArray = np.ones(self.num_actions, dtype=np.int64)
+        self.units: IntArray = np.ones(size, dtype=np.int64)
         if weights is not None:
-            self.weights = require.probabilities("action_weights", weights, self.num_actions)
+            self.weights = require.probabilities(name, weights, size)
             units = np.rint(self.weights / self.weights.sum() * _WEIGHT_UNITS).astype(np.int64)
             # A weight too small to count must not become impossible.
             self.units = np.where(self.weights > 0, np.maximum(units, 1), 0)
@@ -33,24 +35,24 @@ class ActionChoice:
         self.total = int(self.cumulative[-1])
 
     def pick(self, uniforms: FloatArray) -> IntArray:
-        """The action each uniform draws when all are legal."""
+        """What each uniform draws when all are legal."""
         if self.weights is None:
-            return (uniforms * self.num_actions).astype(np.int64)
+            return (uniforms * self.size).astype(np.int64)
         return np.searchsorted(self.cumulative, uniforms * self.total, side="right")
 
     def pick_legal(self, uniforms: FloatArray, legal: BoolArray) -> IntArray:
-        """The action each uniform draws among its row's legal ones; all legal equals `pick`."""
+        """What each uniform draws among its row's legal ones; all legal equals `pick`."""
         cumulative = np.cumsum(self.units * legal, axis=1)
         targets = uniforms * cumulative[:, -1]
         return np.count_nonzero(cumulative <= targets[:, None], axis=1)
 
-    def chance(self, actions: IntArray, legal: BoolArray | None = None) -> FloatArray:
-        """The probability with which exploration would draw each of these actions."""
+    def chance(self, picks: IntArray, legal: BoolArray | None = None) -> FloatArray:
+        """The probability of each of these picks."""
         if legal is None:
-            return self.units[actions] / self.total
+            return self.units[picks] / self.total
         units = self.units * legal
         totals = np.maximum(units.sum(axis=1), 1)
-        return units[np.arange(len(actions)), actions] / totals
+        return units[np.arange(len(picks)), picks] / totals
 
     def check_legal(self, legal: BoolArray, lanes: IntArray) -> None:
         """Refuses rows of these lanes in which no action could be drawn."""
