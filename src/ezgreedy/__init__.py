@@ -1,11 +1,12 @@
 """Temporally-extended ε-greedy exploration (Dabney, Ostrovski & Barreto).
 
-    from ezgreedy import EZGreedy
+from ezgreedy import EZGreedy
 
-    explore = EZGreedy(num_actions=18, epsilon=0.1, lanes=8, seed=0)
-    actions = explore(greedy_actions)
+explore = EZGreedy(num_actions=18, epsilon=0.1, lanes=8, seed=0)
+actions = explore(greedy_actions)
 """
 
+from ezgreedy.exploration.coverage import CoverageReport, full_coverage
 from ezgreedy.exploration.durations import (
     DurationLaw,
     Fixed,
@@ -32,14 +33,17 @@ from ezgreedy.exploration.options import (
 )
 from ezgreedy.exploration.schedules import Linear, ladder
 from ezgreedy.exploration.temporally_extended import TemporallyExtended
+from ezgreedy.finite_mdp import FiniteMDP
 
 __version__ = "0.1.0"
 
 __all__ = [
     "ActionRepeats",
+    "CoverageReport",
     "DurationLaw",
     "EZGreedy",
     "EpsilonGreedy",
+    "FiniteMDP",
     "FiniteOptions",
     "Fixed",
     "Geometric",
@@ -55,6 +59,7 @@ __all__ = [
     "Zeta",
     "exploratory_share",
     "follow",
+    "full_coverage",
     "ladder",
     "matched_epsilon",
     "primitive",

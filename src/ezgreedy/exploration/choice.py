@@ -7,8 +7,8 @@ picks alike from the same uniform.
 
 import numpy as np
 
-from ezgreedy.exploration import requirements as require
-from ezgreedy.exploration.requirements import BoolArray, FloatArray, IntArray
+from ezgreedy import requirements as require
+from ezgreedy.requirements import BoolArray, FloatArray, IntArray
 
 _WEIGHT_UNITS = 2**40
 

@@ -1,12 +1,12 @@
 """The same tape from numba-compiled code, for kernels that run one lane at a time.
 
-A kernel holds a lane's option as two ints, the action and the plays left, and asks `explore` on every
-step. The words, uniforms and tables are those of `streams` and `durations`, so an `EZGreedy` with the
-same seed and lane plays the same actions. Needs the `study` extra.
+A kernel holds a lane's option as two ints, the action and the plays left, and asks `explore` on
+every step. The words, uniforms and tables are those of `streams` and `durations`, so an `EZGreedy`
+with the same seed and lane plays the same actions. Needs the `study` extra.
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numba
 import numpy as np
@@ -38,8 +38,7 @@ _ACTION, _DURATION = np.uint64(Purpose.ACTION), np.uint64(Purpose.DURATION)
 
 def jit(function: Function) -> Function:
     """Compiles with numba on first use and caches the machine code beside the module."""
-    compiled: Function = numba.njit(cache=True, error_model="numpy")(function)
-    return compiled
+    return cast(Function, numba.njit(cache=True, error_model="numpy")(function))
 
 
 class LaneStream(NamedTuple):
@@ -87,7 +86,7 @@ def uniform(word: np.uint64, purpose: np.uint64) -> float:
 @jit
 def duration(u: float, table: InverseTable) -> int:
     """The duration that a uniform draws."""
-    count = table.guide[int(u * (len(table.guide) - 1))]
+    count: int = table.guide[int(u * (len(table.guide) - 1))]
     while table.cumulative[count] <= u:
         count += 1
     return count + 1

@@ -1,8 +1,8 @@
 """How long an exploratory option lasts: the paper's laws z over n = 1, 2, …, cap.
 
-Every law is a table of probabilities, and every backend samples it by inverting the same table at a
-given uniform, so that NumPy, compiled code and tensors draw the same duration. Section 4.2 of the
-paper compares the families; its zeta law with μ = 2 and n ≤ 10,000 (100 for Rainbow) is the default.
+Every law is a table of probabilities, and every backend samples it by inverting the same table at
+a given uniform, so that NumPy, compiled code and tensors draw the same duration. Section 4.2 of the
+paper compares the families; its zeta law with μ = 2 and n ≤ 10,000 is the default (Rainbow: 100).
 """
 
 import math
@@ -13,8 +13,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ezgreedy.exploration import requirements as require
-from ezgreedy.exploration.requirements import FloatArray, IntArray
+from ezgreedy import requirements as require
+from ezgreedy.requirements import FloatArray, IntArray
 
 LARGEST_CAP = 10_000_000
 PAPER_CAP = 10_000

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ezgreedy.exploration import requirements as require
-from ezgreedy.exploration.requirements import BoolArray, FloatArray, IntArray
+from ezgreedy import requirements as require
 from ezgreedy.exploration.schedules import Epsilon, Linear, checked_epsilon
 from ezgreedy.exploration.streams import LARGEST_STEP, Streams
+from ezgreedy.requirements import BoolArray, FloatArray, IntArray
 
 Greedy = IntArray | Callable[[IntArray], IntArray]
 STATE_FORMAT = 1
@@ -110,7 +110,7 @@ class Explorer(ABC):
         """Which lanes an option acted on in the last decision, [lanes]."""
         if self._decision is None:
             return np.zeros(self.lanes, dtype=np.bool_)
-        return self._decision.exploring != 0
+        return np.not_equal(self._decision.exploring, 0)
 
     @property
     @abstractmethod
@@ -179,8 +179,9 @@ class Explorer(ABC):
         if not isinstance(state, Mapping):
             raise require.refuse_type("state", "be a mapping from state_dict()", state)
         expected = self.state_dict()
-        missing, unknown = sorted(expected.keys() - state.keys()), sorted(
-            state.keys() - expected.keys()
+        missing, unknown = (
+            sorted(expected.keys() - state.keys()),
+            sorted(state.keys() - expected.keys()),
         )
         if missing or unknown:
             raise require.refuse(
@@ -236,7 +237,7 @@ class Explorer(ABC):
     @staticmethod
     def _deciding(running: IntArray, active: BoolArray | None) -> BoolArray:
         """Lanes that toss the coin: those taking a step outside an option."""
-        idle = running == 0
+        idle: BoolArray = running == 0
         return idle if active is None else idle & active
 
     def _ask_greedy(

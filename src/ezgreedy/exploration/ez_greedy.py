@@ -1,8 +1,8 @@
 """εz-greedy: with probability ε, repeat one random action for n ~ z steps; otherwise act greedily.
 
 The vectorised special case of temporally-extended ε-greedy whose options are all (action, duration)
-pairs; an exact test binds it to the general form. One decision of one lane: if an option runs, play its
-action; else toss the coin; if it says explore, draw an action and a number of plays; else be greedy.
+pairs; an exact test binds it to the general form. One decision of one lane: if an option runs, play
+its action; else toss the coin; on heads draw an action and a number of plays; on tails be greedy.
 """
 
 from collections.abc import Callable, Mapping
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ezgreedy.exploration import requirements as require
+from ezgreedy import requirements as require
 from ezgreedy.exploration.choice import Choice
 from ezgreedy.exploration.durations import DurationLaw, Fixed, Zeta
 from ezgreedy.exploration.explorer import (
@@ -22,13 +22,14 @@ from ezgreedy.exploration.explorer import (
     check_greedy_legal,
     checked_ints,
 )
-from ezgreedy.exploration.lookahead import Lookahead
-from ezgreedy.exploration.requirements import BoolArray, FloatArray, IntArray
+from ezgreedy.exploration.lookahead import Beginnings, Lookahead
 from ezgreedy.exploration.schedules import Epsilon, checked_epsilon
 from ezgreedy.exploration.streams import Purpose
+from ezgreedy.requirements import BoolArray, FloatArray, IntArray
 
 # Durations are counted for many calls together; this bounds what is kept meanwhile.
 _CALLS_BETWEEN_COUNTS = 256
+
 
 class EZGreedy(Explorer):
     """εz-greedy exploration over a batch of lanes (the paper's method).
@@ -106,16 +107,8 @@ class EZGreedy(Explorer):
             starts, active, legal = self._checked_masks(starts, active, legal)
             running, num_ended = self._still_running(starts, active, legal)
         drawn = self._lookahead.current(self.streams, self._epsilon)
-        begins = running[drawn.lanes] == 0
-        if active is not None:
-            begins &= active[drawn.lanes]
-        chosen = begins.nonzero()[0]
-        fresh, further_plays = drawn.lanes[chosen], drawn.further_plays[chosen]
-        # An idle lane's option action is nobody's business, so this may be written right away.
+        fresh, further_plays = self._begin(drawn, running, active, legal)
         option_actions = self._option_actions
-        option_actions[fresh] = (
-            drawn.actions[chosen] if legal is None else self._legal_actions(fresh, legal)
-        )
         # Masks of all ones and all zeros select without branches, which random masks mispredict.
         exploring = -running >> 63
         if active is not None:
@@ -151,7 +144,7 @@ class EZGreedy(Explorer):
         running = self._remaining
         num_cut = num_masked = 0
         if starts is not None and not self.carries_over_episodes:
-            num_cut = np.count_nonzero(running[starts])
+            num_cut = int(np.count_nonzero(running[starts]))
             running = np.where(starts, 0, running)
         if legal is not None:
             stepping = np.arange(self.lanes) if active is None else np.flatnonzero(active)
@@ -162,6 +155,28 @@ class EZGreedy(Explorer):
             running = running.copy()
             running[illegal] = 0
         return running, (num_cut, num_masked)
+
+    def _begin(
+        self,
+        drawn: Beginnings,
+        running: IntArray,
+        active: BoolArray | None,
+        legal: BoolArray | None,
+    ) -> tuple[IntArray, IntArray]:
+        """The lanes that begin an option now, and how many plays each has after the first.
+
+        Writes their actions at once: an idle lane's option action is nobody's business, so a call
+        that is refused later has still changed nothing.
+        """
+        begins = running[drawn.lanes] == 0
+        if active is not None:
+            begins &= active[drawn.lanes]
+        chosen = begins.nonzero()[0]
+        fresh = drawn.lanes[chosen]
+        self._option_actions[fresh] = (
+            drawn.actions[chosen] if legal is None else self._legal_actions(fresh, legal)
+        )
+        return fresh, drawn.further_plays[chosen]
 
     def _legal_actions(self, lanes: IntArray, legal: BoolArray) -> IntArray:
         """Actions for these lanes among the legal ones, from the same uniforms as without masks."""
@@ -218,7 +233,7 @@ class EZGreedy(Explorer):
 
     def _end_options(self, finished: BoolArray) -> None:
         running = np.where(finished, 0, self._remaining)
-        self._count_ended(running, np.count_nonzero(self._remaining[finished]), 0)
+        self._count_ended(running, int(np.count_nonzero(self._remaining[finished])), 0)
         self._remaining = running
 
     def _identity(self) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """The next steps of every lane, drawn many at a time.
 
-Every draw is a hash of (seed, lane, step, purpose), so what a lane would do on its coming steps if it
-were free to decide is already fixed. Computing whole blocks of it spreads NumPy's cost per call over
-many steps. A plan is only a memory of pure functions: dropping it changes nothing but speed.
+Every draw is a hash of (seed, lane, step, purpose), so what a lane would do on its coming steps if
+it were free to decide is already fixed. Computing whole blocks of it spreads NumPy's cost per call
+over many steps. A block is only a memory of pure functions: dropping it changes nothing but speed.
 """
 
 from typing import NamedTuple
@@ -11,9 +11,9 @@ import numpy as np
 
 from ezgreedy.exploration.choice import Choice
 from ezgreedy.exploration.durations import DurationLaw
-from ezgreedy.exploration.requirements import BoolArray, FloatArray, IntArray
 from ezgreedy.exploration.schedules import Epsilon, Linear, epsilon_at
 from ezgreedy.exploration.streams import Purpose, Streams, heads, uniforms
+from ezgreedy.requirements import BoolArray, FloatArray, IntArray
 
 # A block beyond this size would leave the processor's cache; more rows would gain nothing.
 _LARGEST_BLOCK = 2**16

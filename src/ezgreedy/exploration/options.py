@@ -12,10 +12,10 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from ezgreedy.exploration import requirements as require
+from ezgreedy import requirements as require
 from ezgreedy.exploration.choice import Choice
 from ezgreedy.exploration.durations import DurationLaw, Fixed, Zeta
-from ezgreedy.exploration.requirements import BoolArray, FloatArray
+from ezgreedy.requirements import BoolArray, FloatArray
 
 Memory = Literal["length", "observation", "history"]
 
@@ -176,7 +176,9 @@ class OptionSet(ABC):
 
     def describe(self) -> str:
         """What a saved state and the policy it is loaded into must agree on."""
-        names = ", ".join(f"{branch.probability:.6g} {branch.option.name}" for branch in self.branches())
+        names = ", ".join(
+            f"{branch.probability:.6g} {branch.option.name}" for branch in self.branches()
+        )
         return f"{type(self).__name__}({names})"
 
 
@@ -218,10 +220,13 @@ class ActionRepeats(OptionSet):
 
     def branches(self) -> list[Branch]:
         """One option per action, of random length."""
-        ends, law = ends_by(self.durations), self.durations.describe()
+        ends, law = ends_by(self.durations), self.durations
         chances = self.choice.chance(np.arange(self.num_actions)).tolist()
         return [
-            Branch(chance, Option(_always(action), ends, None, "length", f"repeat {action}, {law}"))
+            Branch(
+                chance,
+                Option(_always(action), ends, None, "length", f"repeat {action} for n ~ {law}"),
+            )
             for action, chance in enumerate(chances)
             if chance > 0
         ]
@@ -294,9 +299,9 @@ class TimedPolicies(OptionSet):
 
     def branches(self) -> list[Branch]:
         """One option per policy, of random length."""
-        ends, law = ends_by(self.durations), self.durations.describe()
+        ends, law = ends_by(self.durations), self.durations
         options = [
-            Option(policy, ends, None, self.memory, f"policy {index}, {law}")
+            Option(policy, ends, None, self.memory, f"policy {index} for n ~ {law}")
             for index, policy in enumerate(self.policies)
         ]
         return _branches(self.choice, options)

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from ezgreedy.exploration import requirements as require
-from ezgreedy.exploration.requirements import FloatArray
+from ezgreedy import requirements as require
+from ezgreedy.requirements import FloatArray
 
 Schedule = Callable[[int], float]
 Epsilon = float | FloatArray | Schedule

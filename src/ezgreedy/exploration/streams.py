@@ -11,7 +11,7 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from ezgreedy.exploration import requirements as require
+from ezgreedy import requirements as require
 
 UInt64Array = NDArray[np.uint64]
 
@@ -121,7 +121,7 @@ def uniforms(words: UInt64Array, purpose: Purpose) -> NDArray[np.float64]:
     """The draws, uniform on [0, 1), that these words hold for one purpose."""
     if purpose != Purpose.COIN:
         words = finalise(words + np.uint64(purpose * WEYL & _MASK_64))
-    return (words >> _DISCARDED) * UNIT
+    return (words >> _DISCARDED).astype(np.float64) * UNIT
 
 
 def heads(words: UInt64Array, epsilon: NDArray[np.float64]) -> NDArray[np.bool_]:

@@ -1,8 +1,8 @@
 """Temporally-extended ε-greedy over any option set: the paper's general form (Section 4.1).
 
-On each step outside an option, follow the greedy policy with probability 1 − ε, or draw an option and
-follow it until it ends. Lanes are walked one by one, because an option may be any code; for action
-repeats `EZGreedy` does the same, vectorised, with the same tape.
+On each step outside an option, follow the greedy policy with probability 1 − ε, or draw an option
+and follow it until it ends. Lanes are walked one by one, because an option may be any code; for
+action repeats `EZGreedy` does the same, vectorised, with the same tape.
 """
 
 from collections.abc import Callable, Mapping
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ezgreedy.exploration import requirements as require
+from ezgreedy import requirements as require
 from ezgreedy.exploration.choice import Choice
 from ezgreedy.exploration.explorer import (
     Counters,
@@ -23,9 +23,9 @@ from ezgreedy.exploration.explorer import (
     check_greedy_legal,
 )
 from ezgreedy.exploration.options import History, Option, OptionSet, action_law
-from ezgreedy.exploration.requirements import BoolArray, FloatArray, IntArray
 from ezgreedy.exploration.schedules import epsilon_at
 from ezgreedy.exploration.streams import Purpose, heads, uniforms
+from ezgreedy.requirements import BoolArray, FloatArray, IntArray
 
 LENGTH_UNKNOWN = -1
 
@@ -74,7 +74,7 @@ class _Play(NamedTuple):
 class _Lane(NamedTuple):
     """One lane's circumstances on one call."""
 
-    index: int
+    number: int
     step: int
     word: NDArray[np.uint64]  # of shape [1]
     says_explore: bool
@@ -132,8 +132,11 @@ class TemporallyExtended(Explorer):
         """The actions to execute, [lanes].
 
         Args:
-            greedy, starts, active, legal: as for `EZGreedy`. An option that would play an illegal
-                action ends instead; if that happens on its first step, the lane acts greedily.
+            greedy: as for `EZGreedy`.
+            starts: as for `EZGreedy`.
+            active: as for `EZGreedy`.
+            legal: as for `EZGreedy`. An option that would play an illegal action ends instead; if
+                that happens on its first step, the lane acts greedily.
             observations: what the lanes see, indexable by lane; needed by options that read it.
         """
         starts, active, legal = self._checked_masks(starts, active, legal)
@@ -144,9 +147,9 @@ class TemporallyExtended(Explorer):
         counters = replace(self._counters, durations=dict(self._counters.durations))
         running = self._after_starts(starts, counters)
         plays = {
-            lane.index: play
+            lane.number: play
             for lane in lanes
-            if (play := self._play(lane, running[lane.index], counters)) is not None
+            if (play := self._play(lane, running[lane.number], counters)) is not None
         }
         deciding = np.zeros(self.lanes, dtype=np.bool_)
         deciding[[i for i, *_ in lanes if i not in plays or plays[i].begins]] = True
@@ -160,7 +163,7 @@ class TemporallyExtended(Explorer):
             check_greedy_legal(greedy, legal, deciding & (exploring == 0))
         # From here on nothing can fail, so a refused call has changed nothing.
         for lane in lanes:
-            running[lane.index] = _left_running(plays.get(lane.index), lane.observation)
+            running[lane.number] = _left_running(plays.get(lane.number), lane.observation)
         self._count(counters, plays, len(lanes))
         self._running, self._counters = running, counters
         self._steps = self._steps + (1 if active is None else active)
@@ -169,7 +172,7 @@ class TemporallyExtended(Explorer):
             exploring, (~deciding).astype(np.int64), active, agrees, epsilon, np.nan, inside
         )
         self._decided_on = [
-            (lane, int(actions[lane.index])) for lane in lanes if deciding[lane.index]
+            (lane, int(actions[lane.number])) for lane in lanes if deciding[lane.number]
         ]
         return actions
 
@@ -183,10 +186,12 @@ class TemporallyExtended(Explorer):
             return super().probabilities
         chance = np.ones(self.lanes)
         for lane, action in self._decided_on:
-            first = self.options.first_actions(History(0, lane.observation, (lane.observation,)), lane.legal)
+            first = self.options.first_actions(
+                History(0, lane.observation, (lane.observation,)), lane.legal
+            )
             # An option that may not play its first action leaves the step to the greedy policy.
-            left_over = (1.0 - first.sum()) * self._decision.agrees[lane.index]
-            chance[lane.index] = first[action] + left_over
+            left_over = (1.0 - first.sum()) * self._decision.agrees[lane.number]
+            chance[lane.number] = first[action] + left_over
         self._decision = self._decision._replace(chance=chance)
         return super().probabilities
 

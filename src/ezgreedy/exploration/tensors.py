@@ -6,13 +6,13 @@ Checkpoints are those of `EZGreedy`, in both directions. Needs PyTorch and a dev
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from ezgreedy.exploration import requirements as require
+from ezgreedy import requirements as require
 from ezgreedy.exploration.durations import DurationLaw
 from ezgreedy.exploration.explorer import Counters
 from ezgreedy.exploration.ez_greedy import EZGreedy
@@ -53,11 +53,23 @@ def _uniforms(words: Tensor, purpose: Purpose) -> Tensor:
     return _shifted(words, 64 - RESOLUTION_BITS).to(torch.float64) * UNIT
 
 
+class _Last(NamedTuple):
+    """What was decided on the last call, all [lanes] but `epsilon` and `legal`."""
+
+    exploring: Tensor
+    deciding: Tensor
+    stepping: Tensor
+    agrees: Tensor
+    epsilon: Tensor
+    actions: Tensor
+    legal: Tensor | None
+
+
 class TensorEZGreedy:
     """`EZGreedy` for tensors: the same arguments, the same tape, no host synchronisation.
 
-    A value out of range (a greedy action, a lane without legal actions) cannot be refused on the spot
-    without waiting for the device; it is remembered there and raised by the next `check`,
+    A value out of range (a greedy action, a lane without legal actions) cannot be refused on the
+    spot without waiting for the device; it is remembered there and raised by the next `check`,
     `counters` or `state_dict`.
 
     Args:
@@ -89,6 +101,16 @@ class TensorEZGreedy:
         self._cumulative = self._tensor(self._host.durations.inverse.cumulative)
         self._units = self._tensor(choice.units)
         self._cumulative_units = self._tensor(choice.cumulative)
+        self._steps: Tensor
+        self._remaining: Tensor
+        self._option_actions: Tensor
+        self._durations: Tensor
+        self._cut_by_episode_ends: Tensor
+        self._cut_by_masks: Tensor
+        self._plays_cut: Tensor
+        self._faulty: Tensor
+        self._common_step: int | None
+        self._last: _Last | None
         self._load_from_host()
 
     def __call__(
@@ -102,7 +124,9 @@ class TensorEZGreedy:
         self._check_greedy(greedy)
         lanes, actions_shape = (self.lanes,), (self.lanes, self.num_actions)
         for name, value, shape in (
-            ("starts", starts, lanes), ("active", active, lanes), ("legal", legal, actions_shape)
+            ("starts", starts, lanes),
+            ("active", active, lanes),
+            ("legal", legal, actions_shape),
         ):
             self._check_mask(name, value, shape)
         epsilon = self._epsilon_now(active)
@@ -131,7 +155,9 @@ class TensorEZGreedy:
             self._common_step = None if active is not None else self._common_step + 1
         self._durations.scatter_add_(0, torch.where(fresh, plays + 1, 0), torch.ones_like(plays))
         self._faulty |= self._faults(actions, deciding & ~exploring, stepping, legal)
-        self._last = (exploring, deciding, stepping, actions == greedy, epsilon, actions, legal)
+        self._last = _Last(
+            exploring, deciding, stepping, actions == greedy, epsilon, actions, legal
+        )
         return actions
 
     @property
@@ -139,7 +165,7 @@ class TensorEZGreedy:
         """Which lanes an option acted on in the last decision, bool [lanes]."""
         if self._last is None:
             return torch.zeros(self.lanes, dtype=torch.bool, device=self.device)
-        return self._last[0]
+        return self._last.exploring
 
     @property
     def remaining(self) -> Tensor:
@@ -224,7 +250,7 @@ class TensorEZGreedy:
             counts[n] = count
         self._durations = self._tensor(counts)  # entry 0 collects what is not counted
         self._faulty = self._tensor(False)
-        self._last: tuple[Any, ...] | None = None
+        self._last = None
         self._read_epsilon()
 
     # ε.
@@ -236,7 +262,7 @@ class TensorEZGreedy:
 
     @epsilon.setter
     def epsilon(self, value: object) -> None:
-        self._host.epsilon = value  # type: ignore[assignment]
+        self._host.epsilon = value
         self._read_epsilon()
 
     def _read_epsilon(self) -> None:
