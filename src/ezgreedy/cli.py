@@ -1,6 +1,95 @@
-"""The command line: `ezgreedy COMMAND`."""
+"""The command line: `ezgreedy COMMAND`.
+
+Bad input ends with exit code 2 and one line that names the argument, the rule and the value.
+"""
+
+import argparse
+import importlib.util
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from ezgreedy import __version__, demonstration
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command; returns the exit code."""
+    parsed = _parser().parse_args(arguments)
+    try:
+        code: int = parsed.run(parsed)
+    except (ValueError, TypeError) as error:
+        print(f"ezgreedy: {error}", file=sys.stderr)
+        return 2
+    except OSError as error:
+        print(f"ezgreedy: {error.strerror}: {error.filename}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("ezgreedy: stopped", file=sys.stderr)
+        return 130
+    return code
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="ezgreedy", description="Temporally-extended ε-greedy exploration."
+    )
+    parser.add_argument("--version", action="version", version=f"ezgreedy {__version__}")
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    _add_demo(commands)
+    return parser
+
+
+def _add_demo(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    defaults = demonstration.DemoSettings()
+    demo = commands.add_parser(
+        "demo",
+        help="first-visit maps of ε- against εz-greedy on a grid, in a few seconds",
+        description="Walks an open grid whose greedy policy goes straight down (the paper's "
+        "Figure 1) with ε-greedy and with εz-greedy, and shows after how many steps each cell is "
+        "first visited: in the terminal, and as a figure if matplotlib is installed.",
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+    )
+    demo.add_argument(
+        "--epsilon",
+        type=float,
+        action="append",
+        metavar="E",
+        help=f"probability of exploring, repeatable; {', '.join(map(str, defaults.epsilons))} "
+        "if not given",
+    )
+    demo.add_argument("--mu", type=float, default=defaults.mu, help="exponent of the zeta law")
+    demo.add_argument("--size", type=int, default=defaults.size, help="cells along each side")
+    demo.add_argument("--steps", type=int, default=defaults.num_steps, help="steps of each walk")
+    demo.add_argument("--walks", type=int, default=defaults.num_walks, help="walks averaged over")
+    demo.add_argument("--seed", type=int, default=defaults.seed, help="of both policies")
+    demo.add_argument(
+        "--out", type=Path, default=Path("out/demo"), metavar="DIR", help="where the figure goes"
+    )
+    demo.set_defaults(run=_demo)
+
+
+def _demo(parsed: argparse.Namespace) -> int:
+    defaults = demonstration.DemoSettings()
+    settings = demonstration.DemoSettings(
+        size=parsed.size,
+        num_steps=parsed.steps,
+        num_walks=parsed.walks,
+        epsilons=tuple(parsed.epsilon or defaults.epsilons),
+        mu=parsed.mu,
+        seed=parsed.seed,
+    )
+    if parsed.out.exists() and not parsed.out.is_dir():
+        raise ValueError(f"--out must be a directory; got the file {str(parsed.out)!r}")
+    maps = demonstration.run(settings)
+    colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
+    for item in (maps[0], maps[-1]) if len(maps) > 1 else maps:
+        print(demonstration.terminal_map(item, settings.num_steps, colour=colour), end="\n\n")
+    print(demonstration.legend(colour=colour), end="\n\n")
+    print(demonstration.summary(maps, settings))
+    if importlib.util.find_spec("matplotlib") is None:
+        print("\nno figure: matplotlib is not installed (pip install 'ezgreedy[study]')")
+        return 0
+    files = demonstration.draw(maps, settings, parsed.out)
+    print("\n" + "\n".join(f"wrote {file}" for file in files))
     return 0

@@ -135,6 +135,19 @@ class Explorer(ABC):
         return result if last.active is None else np.where(last.active, result, np.nan)
 
     @property
+    def epsilon(self) -> Epsilon:
+        """ε as given: a number, an array [lanes], or a function of the step; may be assigned."""
+        return self._epsilon
+
+    @epsilon.setter
+    def epsilon(self, value: object) -> None:
+        self._epsilon = checked_epsilon(value, self.lanes)
+        self._epsilon_changed()
+
+    def _epsilon_changed(self) -> None:  # noqa: B027 (only look-ahead policies need to know)
+        pass
+
+    @property
     def counters(self) -> Counters:
         """What happened so far, summed over lanes."""
         return self._counters
@@ -230,7 +243,8 @@ class Explorer(ABC):
         lanes = self.lanes
         return (
             None if starts is None else require.mask("starts", starts, (lanes,)),
-            None if active is None else require.mask("active", active, (lanes,)),
+            # A copy, since `probabilities` may ask for it after the caller has reused the array.
+            None if active is None else require.mask("active", active, (lanes,)).copy(),
             None if legal is None else require.mask("legal", legal, (lanes, self.num_actions)),
         )
 

@@ -23,7 +23,6 @@ from ezgreedy.exploration.explorer import (
     checked_ints,
 )
 from ezgreedy.exploration.lookahead import Beginnings, Lookahead
-from ezgreedy.exploration.schedules import Epsilon, checked_epsilon
 from ezgreedy.exploration.streams import Purpose
 from ezgreedy.requirements import BoolArray, FloatArray, IntArray
 
@@ -107,8 +106,7 @@ class EZGreedy(Explorer):
             starts, active, legal = self._checked_masks(starts, active, legal)
             running, num_ended = self._still_running(starts, active, legal)
         drawn = self._lookahead.current(self.streams, self._epsilon)
-        fresh, further_plays = self._begin(drawn, running, active, legal)
-        option_actions = self._option_actions
+        fresh, further_plays, option_actions = self._begin(drawn, running, active, legal)
         # Masks of all ones and all zeros select without branches, which random masks mispredict.
         exploring = -running >> 63
         if active is not None:
@@ -127,7 +125,7 @@ class EZGreedy(Explorer):
             self._count_ended(running, *num_ended)
         remaining = running + exploring
         remaining[fresh] = further_plays
-        self._remaining = remaining
+        self._remaining, self._option_actions = remaining, option_actions
         self._decision = Decision(
             exploring, running, active, actions == greedy, drawn.epsilon, chance
         )
@@ -162,21 +160,22 @@ class EZGreedy(Explorer):
         running: IntArray,
         active: BoolArray | None,
         legal: BoolArray | None,
-    ) -> tuple[IntArray, IntArray]:
-        """The lanes that begin an option now, and how many plays each has after the first.
-
-        Writes their actions at once: an idle lane's option action is nobody's business, so a call
-        that is refused later has still changed nothing.
-        """
+    ) -> tuple[IntArray, IntArray, IntArray]:
+        """Lanes that begin an option, its plays after the first, and all option actions [lanes]."""
         begins = running[drawn.lanes] == 0
         if active is not None:
             begins &= active[drawn.lanes]
         chosen = begins.nonzero()[0]
         fresh = drawn.lanes[chosen]
-        self._option_actions[fresh] = (
+        # An idle lane's option action is nobody's business and may be written at once; but an
+        # option that ends only if this call succeeds must stay as it is until then.
+        option_actions = self._option_actions
+        if running is not self._remaining:
+            option_actions = option_actions.copy()
+        option_actions[fresh] = (
             drawn.actions[chosen] if legal is None else self._legal_actions(fresh, legal)
         )
-        return fresh, drawn.further_plays[chosen]
+        return fresh, drawn.further_plays[chosen], option_actions
 
     def _legal_actions(self, lanes: IntArray, legal: BoolArray) -> IntArray:
         """Actions for these lanes among the legal ones, from the same uniforms as without masks."""
@@ -200,14 +199,7 @@ class EZGreedy(Explorer):
         """How many steps each lane has taken in all, [lanes]."""
         return self._lookahead.steps
 
-    @property
-    def epsilon(self) -> Epsilon:
-        """ε as given: a number, an array [lanes], or a function of the step; may be assigned."""
-        return self._epsilon
-
-    @epsilon.setter
-    def epsilon(self, value: object) -> None:
-        self._epsilon = checked_epsilon(value, self.lanes)
+    def _epsilon_changed(self) -> None:
         self._lookahead.forget(self.steps)
 
     @property

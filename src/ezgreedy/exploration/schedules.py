@@ -70,7 +70,9 @@ def checked_epsilon(epsilon: object, lanes: int) -> Epsilon:
     if outside.any():
         lane = int(np.flatnonzero(outside)[0])
         raise require.refuse("epsilon", "lie in [0, 1]", f"{array[lane]} at position {lane}")
-    return array.astype(np.float64)
+    checked: FloatArray = array.astype(np.float64)
+    checked.setflags(write=False)  # to change it, assign the policy's `epsilon` anew
+    return checked
 
 
 def epsilon_at(epsilon: Epsilon, steps: np.ndarray[Any, np.dtype[np.int64]]) -> FloatArray:
