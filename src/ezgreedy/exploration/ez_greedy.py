@@ -179,7 +179,8 @@ class EZGreedy(Explorer):
 
     def _legal_actions(self, lanes: IntArray, legal: BoolArray) -> IntArray:
         """Actions for these lanes among the legal ones, from the same uniforms as without masks."""
-        uniforms = self.streams.uniforms(Purpose.ACTION, self.steps[lanes], lanes)
+        words = self.streams.words(self.steps[lanes], lanes)
+        uniforms = self.streams.uniforms(words, Purpose.ACTION)
         return self.choice.pick_legal(uniforms, legal[lanes])
 
     def _chance(self, actions: IntArray, legal: BoolArray | None) -> FloatArray | float:

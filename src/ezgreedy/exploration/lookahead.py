@@ -12,7 +12,7 @@ import numpy as np
 from ezgreedy.exploration.choice import Choice
 from ezgreedy.exploration.durations import DurationLaw
 from ezgreedy.exploration.schedules import Epsilon, Linear, epsilon_at
-from ezgreedy.exploration.streams import Purpose, Streams, heads, uniforms
+from ezgreedy.exploration.streams import Purpose, Streams
 from ezgreedy.requirements import BoolArray, FloatArray, IntArray
 
 # A block beyond this size would leave the processor's cache; more rows would gain nothing.
@@ -87,13 +87,13 @@ class Lookahead:
         positions = np.empty(0, dtype=np.int64)
         if epsilons.any():  # nothing is drawn when ε = 0
             words = streams.words(steps)
-            positions = np.flatnonzero(heads(words, epsilons))
+            positions = np.flatnonzero(streams.heads(words, epsilons))
             words = words.reshape(-1)[positions]
         rows, lanes = np.divmod(positions, num_lanes)
-        actions = self._choice.pick(uniforms(words, Purpose.ACTION))
+        actions = self._choice.pick(streams.uniforms(words, Purpose.ACTION))
         further_plays = np.zeros(len(lanes), dtype=np.int64)
         if self._durations.cap > 1:
-            further_plays = self._durations.quantile(uniforms(words, Purpose.DURATION)) - 1
+            further_plays = self._durations.quantile(streams.uniforms(words, Purpose.DURATION)) - 1
         bounds = np.searchsorted(rows, np.arange(num_rows + 1)).tolist()
         self._block = [
             Beginnings(

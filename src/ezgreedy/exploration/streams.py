@@ -110,25 +110,17 @@ class Streams:
             offsets, multipliers = offsets[lanes], multipliers[lanes]
         return scramble(offsets + steps.astype(np.uint64) * np.uint64(WEYL), multipliers)
 
-    def uniforms(
-        self, purpose: Purpose, steps: NDArray[np.int64], lanes: NDArray[np.int64] | None = None
-    ) -> NDArray[np.float64]:
-        """Draws for one purpose, uniform on [0, 1); arguments as for `words`."""
-        return uniforms(self.words(steps, lanes), purpose)
+    def uniforms(self, words: UInt64Array, purpose: Purpose) -> NDArray[np.float64]:
+        """The draws, uniform on [0, 1), that these words hold for one purpose."""
+        if purpose != Purpose.COIN:
+            words = finalise(words + np.uint64(purpose * WEYL & _MASK_64))
+        return (words >> _DISCARDED).astype(np.float64) * UNIT
 
+    def heads(self, words: UInt64Array, epsilon: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Where the coin says explore: u < ε, compared as integers.
 
-def uniforms(words: UInt64Array, purpose: Purpose) -> NDArray[np.float64]:
-    """The draws, uniform on [0, 1), that these words hold for one purpose."""
-    if purpose != Purpose.COIN:
-        words = finalise(words + np.uint64(purpose * WEYL & _MASK_64))
-    return (words >> _DISCARDED).astype(np.float64) * UNIT
-
-
-def heads(words: UInt64Array, epsilon: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Where the coin says explore: u < ε, compared as integers.
-
-    Scaling ε by a power of two is exact, so no rounding separates the integer coin from the real
-    one: ε = 0 never explores and ε = 1 always does.
-    """
-    threshold = np.ceil(epsilon * 2.0**RESOLUTION_BITS).astype(np.uint64)
-    return (words >> _DISCARDED) < threshold
+        Scaling ε by a power of two is exact, so no rounding separates the integer coin from the
+        real one: ε = 0 never explores and ε = 1 always does.
+        """
+        threshold = np.ceil(epsilon * 2.0**RESOLUTION_BITS).astype(np.uint64)
+        return (words >> _DISCARDED) < threshold

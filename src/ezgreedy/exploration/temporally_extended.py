@@ -24,7 +24,7 @@ from ezgreedy.exploration.explorer import (
 )
 from ezgreedy.exploration.options import History, Option, OptionSet, action_law
 from ezgreedy.exploration.schedules import epsilon_at
-from ezgreedy.exploration.streams import Purpose, heads, uniforms
+from ezgreedy.exploration.streams import Purpose
 from ezgreedy.requirements import BoolArray, FloatArray, IntArray
 
 LENGTH_UNKNOWN = -1
@@ -80,9 +80,6 @@ class _Lane(NamedTuple):
     says_explore: bool
     observation: Any
     legal: BoolArray | None
-
-    def uniform(self, purpose: Purpose) -> float:
-        return float(uniforms(self.word, purpose)[0])
 
 
 class TemporallyExtended(Explorer):
@@ -208,7 +205,9 @@ class TemporallyExtended(Explorer):
     def _continued(self, lane: _Lane, running: _Running, counters: Counters) -> _Play | None:
         history = running.history(lane.observation)
         ends = require.number("termination(history)", running.option.termination(history), 0.0, 1.0)
-        if ends == 1.0 or (ends > 0.0 and lane.uniform(Purpose.OPTION_TERMINATION) < ends):
+        if ends == 1.0 or (
+            ends > 0.0 and self._uniform(lane.word, Purpose.OPTION_TERMINATION) < ends
+        ):
             return None
         play = self._acted(lane, running, history, begins=False)
         if play is None:
@@ -221,8 +220,8 @@ class TemporallyExtended(Explorer):
         return self._acted(lane, running, running.history(lane.observation), begins=True)
 
     def _drawn(self, word: NDArray[np.uint64], step: int, legal: BoolArray | None) -> _Running:
-        choice = float(uniforms(word, Purpose.ACTION)[0])
-        duration = float(uniforms(word, Purpose.DURATION)[0])
+        choice = self._uniform(word, Purpose.ACTION)
+        duration = self._uniform(word, Purpose.DURATION)
         return _Running(self.options.draw(choice, duration, legal), step, legal, 0)
 
     def _acted(
@@ -238,9 +237,12 @@ class TemporallyExtended(Explorer):
             return None
         action = int(law.argmax())
         if law[action] < total:
-            target = lane.uniform(Purpose.OPTION_POLICY) * total
+            target = self._uniform(lane.word, Purpose.OPTION_POLICY) * total
             action = int(np.searchsorted(np.cumsum(law), target, side="right"))
         return _Play(running, action, float(law[action] / total), begins)
+
+    def _uniform(self, word: NDArray[np.uint64], purpose: Purpose) -> float:
+        return float(self.streams.uniforms(word, purpose)[0])
 
     # All lanes.
 
@@ -257,7 +259,7 @@ class TemporallyExtended(Explorer):
         if legal is not None:
             self._all_actions.check_legal(legal, indices)
         words = self.streams.words(self._steps[indices], indices)
-        explore = heads(words, epsilon[indices])
+        explore = self.streams.heads(words, epsilon[indices])
         return [
             _Lane(
                 int(index),
