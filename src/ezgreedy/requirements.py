@@ -18,6 +18,10 @@ FloatArray = NDArray[np.float64]
 LARGEST_INT64 = 2**63 - 1
 
 
+class Described(str):
+    """Words about what was received, shown without the quotes of a string that was received."""
+
+
 def refuse(name: str, rule: str, value: object) -> ValueError:
     """The exception for an argument of the right type with a forbidden value."""
     return ValueError(f"{name} must {rule}; got {_short(value)}")
@@ -100,7 +104,9 @@ def actions(name: str, value: object, length: int, num_actions: int) -> IntArray
     # Seen as unsigned, a negative action is a huge one: one reduction checks both ends.
     if length and np.maximum.reduce(array.view(np.uint64)) >= num_actions:
         lane = int(np.flatnonzero((array < 0) | (array >= num_actions))[0])
-        raise refuse(name, f"lie in [0, {num_actions})", f"{array[lane]} at position {lane}")
+        raise refuse(
+            name, f"lie in [0, {num_actions})", Described(f"{array[lane]} at position {lane}")
+        )
     return array
 
 
@@ -118,5 +124,5 @@ def _as_array(name: str, value: object, rule: str) -> NDArray[Any]:
 
 
 def _short(value: object) -> str:
-    text = value if isinstance(value, str) and " at position " in value else repr(value)
+    text = str(value) if isinstance(value, Described) else repr(value)
     return text if len(text) <= 120 else text[:117] + "..."

@@ -57,8 +57,9 @@ def rejection_power(num_draws, probabilities, wrong):
 def merged_cells(expected):
     """Where merged cells begin, so that each expects enough draws."""
     starts, total = [0], 0.0
+    to_come = np.cumsum(expected[::-1])[::-1]
     for index, value in enumerate(expected):
-        if total >= LEAST_EXPECTED and expected[index:].sum() >= LEAST_EXPECTED:
+        if total >= LEAST_EXPECTED and to_come[index] >= LEAST_EXPECTED:
             starts.append(index)
             total = 0.0
         total += value

@@ -61,4 +61,4 @@ class Choice:
             rule = "leave every active lane an action" + (
                 "" if self.weights is None else " of positive weight"
             )
-            raise require.refuse("legal", rule, f"none at position {stuck[0]}")
+            raise require.refuse("legal", rule, require.Described(f"none at position {stuck[0]}"))

@@ -200,7 +200,7 @@ class Explorer(ABC):
             raise require.refuse(
                 "state",
                 f"have the keys of a {type(self).__name__} state_dict",
-                f"missing {missing}, unknown {unknown}",
+                require.Described(f"missing {missing}, unknown {unknown}"),
             )
         for key in ("format", *self._identity()):
             if state[key] != expected[key]:
@@ -273,9 +273,8 @@ def check_greedy_legal(greedy: IntArray, legal: BoolArray, played: BoolArray) ->
     illegal = lanes[~legal[lanes, greedy[lanes]]]
     if illegal.size:
         lane = illegal[0]
-        raise require.refuse(
-            "greedy", "be legal where it is played", f"action {greedy[lane]} in lane {lane}"
-        )
+        received = require.Described(f"action {greedy[lane]} in lane {lane}")
+        raise require.refuse("greedy", "be legal where it is played", received)
 
 
 def checked_ints(name: str, value: object, lanes: int, least: int, most: int) -> IntArray:

@@ -36,11 +36,12 @@ class Linear:
 
     def __call__(self, step: int) -> float:
         """ε at one absolute step."""
-        return self.start + (self.end - self.start) * min(step / self.steps, 1.0)
+        return float(self.at(np.float64(step)))
 
     def at(self, steps: Any) -> Any:
         """ε at many steps at once: a float64 NumPy array or tensor in, the same out."""
-        return self.start + (self.end - self.start) * (steps / float(self.steps)).clip(0.0, 1.0)
+        fraction = (steps / float(self.steps)).clip(0.0, 1.0)
+        return self.start * (1.0 - fraction) + self.end * fraction
 
 
 def ladder(lanes: int, base: float = 0.4, alpha: float = 7.0) -> FloatArray:
@@ -69,7 +70,8 @@ def checked_epsilon(epsilon: object, lanes: int) -> Epsilon:
     outside = ~((array >= 0.0) & (array <= 1.0))  # also true for NaN
     if outside.any():
         lane = int(np.flatnonzero(outside)[0])
-        raise require.refuse("epsilon", "lie in [0, 1]", f"{array[lane]} at position {lane}")
+        received = require.Described(f"{array[lane]} at position {lane}")
+        raise require.refuse("epsilon", "lie in [0, 1]", received)
     checked: FloatArray = array.astype(np.float64)
     checked.setflags(write=False)  # to change it, assign the policy's `epsilon` anew
     return checked

@@ -200,7 +200,9 @@ class TensorEZGreedy:
         """Raises if any call so far was given a value out of range."""
         if bool(self._faulty):
             rule = f"lie in [0, {self.num_actions}), be legal, and have a legal alternative"
-            raise require.refuse("greedy", rule, "a violation on an earlier call")
+            raise require.refuse(
+                "greedy", rule, require.Described("other values on an earlier call")
+            )
 
     @property
     def counters(self) -> Counters:
