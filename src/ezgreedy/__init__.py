@@ -1,12 +1,16 @@
 """Temporally-extended ε-greedy exploration (Dabney, Ostrovski & Barreto).
 
-from ezgreedy import EZGreedy
+    from ezgreedy import EZGreedy
 
-explore = EZGreedy(num_actions=18, epsilon=0.1, lanes=8, seed=0)
-actions = explore(greedy_actions)
+    explore = EZGreedy(num_actions=18, epsilon=0.1, lanes=8, seed=0)
+    actions = explore(greedy_actions)
+
+NumPy is all it needs; compiled code, tensors, environments and figures come as extras.
 """
 
-from ezgreedy.exploration.coverage import CoverageReport, full_coverage
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from ezgreedy.exploration.durations import (
     DurationLaw,
     Fixed,
@@ -18,22 +22,25 @@ from ezgreedy.exploration.durations import (
     matched_epsilon,
 )
 from ezgreedy.exploration.ez_greedy import EpsilonGreedy, EZGreedy
-from ezgreedy.exploration.options import (
-    ActionRepeats,
-    FiniteOptions,
-    History,
-    Option,
-    OptionSet,
-    Primitives,
-    TimedPolicies,
-    follow,
-    primitive,
-    repeat,
-    sequence,
-)
 from ezgreedy.exploration.schedules import Linear, ladder
-from ezgreedy.exploration.temporally_extended import TemporallyExtended
-from ezgreedy.finite_mdp import FiniteMDP
+
+if TYPE_CHECKING:
+    from ezgreedy.exploration.coverage import CoverageReport, full_coverage
+    from ezgreedy.exploration.options import (
+        ActionRepeats,
+        FiniteOptions,
+        History,
+        Option,
+        OptionSet,
+        Primitives,
+        TimedPolicies,
+        follow,
+        primitive,
+        repeat,
+        sequence,
+    )
+    from ezgreedy.exploration.temporally_extended import TemporallyExtended
+    from ezgreedy.finite_mdp import FiniteMDP
 
 __version__ = "0.1.0"
 
@@ -66,3 +73,36 @@ __all__ = [
     "repeat",
     "sequence",
 ]
+
+# The general form is loaded when first asked for, which keeps the import of the rest light.
+_LOADED_ON_DEMAND = {
+    "ezgreedy.exploration.coverage": ("CoverageReport", "full_coverage"),
+    "ezgreedy.exploration.options": (
+        "ActionRepeats",
+        "FiniteOptions",
+        "History",
+        "Option",
+        "OptionSet",
+        "Primitives",
+        "TimedPolicies",
+        "follow",
+        "primitive",
+        "repeat",
+        "sequence",
+    ),
+    "ezgreedy.exploration.temporally_extended": ("TemporallyExtended",),
+    "ezgreedy.finite_mdp": ("FiniteMDP",),
+}
+
+
+def __getattr__(name: str) -> Any:
+    for module, names in _LOADED_ON_DEMAND.items():
+        if name in names:
+            value = getattr(import_module(module), name)
+            globals()[name] = value
+            return value
+    raise AttributeError(f"module 'ezgreedy' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(set(globals()) | set(__all__))

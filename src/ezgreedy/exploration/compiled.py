@@ -68,9 +68,21 @@ def step_word(stream: LaneStream, step: int) -> np.uint64:
 
 
 @jit
+def _fraction(word: np.uint64) -> float:
+    # Processors convert signed integers to floats in one instruction, unsigned ones in several.
+    return np.float64(np.int64(word >> _DISCARDED)) * UNIT
+
+
+@jit
 def coin(word: np.uint64) -> float:
     """The uniform that decides whether to explore."""
-    return np.float64(word >> _DISCARDED) * UNIT
+    return _fraction(word)
+
+
+@jit
+def heads(word: np.uint64, epsilon: float) -> bool:
+    """Whether the coin says explore; compared as integers, so that loops compute ε's side once."""
+    return (word >> _DISCARDED) < np.uint64(np.ceil(epsilon * 2.0**RESOLUTION_BITS))
 
 
 @jit
@@ -80,7 +92,7 @@ def uniform(word: np.uint64, purpose: np.uint64) -> float:
     word = (word ^ (word >> _SHIFT_A)) * _MULTIPLIER_A
     word = (word ^ (word >> _SHIFT_B)) * _MULTIPLIER_B
     word = word ^ (word >> _SHIFT_C)
-    return np.float64(word >> _DISCARDED) * UNIT
+    return _fraction(word)
 
 
 @jit
@@ -119,7 +131,7 @@ def explore(
     if remaining > 0:
         return option_action, remaining - 1, True
     word = step_word(stream, step)
-    if coin(word) >= epsilon:
+    if not heads(word, epsilon):
         return option_action, 0, False
     option_action = int(uniform(word, _ACTION) * num_actions)
     return option_action, duration(uniform(word, _DURATION), table) - 1, True

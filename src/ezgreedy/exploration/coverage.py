@@ -204,8 +204,8 @@ def _missing(
             reason = "no option of the set ever plays this action"
         else:
             reason = (
-                f"the state is only passed through by other options; those that play the action "
-                f"({', '.join(players[:3])}) begin only in {begin} and are never active here"
+                f"the state is visited, but never with this action: options that play it "
+                f"elsewhere ({', '.join(players[:3])}) begin only in {begin}"
             )
         reasons[state, action] = reason
     return reasons

@@ -17,7 +17,7 @@ from ezgreedy.requirements import BoolArray, FloatArray, IntArray
 
 # A block beyond this size would leave the processor's cache; more rows would gain nothing.
 _LARGEST_BLOCK = 2**16
-_MOST_ROWS = 256
+_MOST_ROWS = 64
 
 
 class Beginnings(NamedTuple):

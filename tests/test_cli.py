@@ -1,0 +1,109 @@
+"""The command line, run as a user would."""
+
+import numpy as np
+import pytest
+
+from ezgreedy import EpsilonGreedy, EZGreedy, Zeta, demonstration
+from ezgreedy.cli import main
+
+SMALL = ["demo", "--steps", "200", "--walks", "5", "--size", "9"]
+
+
+def test_demo_prints_maps_and_writes_figures(tmp_path, capsys):
+    assert main([*SMALL, "--out", str(tmp_path / "new" / "folder")]) == 0
+    printed = capsys.readouterr().out
+    assert "ε = 0.1" in printed
+    assert "mean steps to the first visit (5 walks of 200 steps)" in printed
+    png = (tmp_path / "new" / "folder" / "first_visits.png").read_bytes()
+    assert png.startswith(b"\x89PNG")
+    assert "</svg>" in (tmp_path / "new" / "folder" / "first_visits.svg").read_text()
+
+
+def test_demo_takes_its_own_epsilons(tmp_path, capsys):
+    assert main([*SMALL, "--epsilon", "0.3", "--out", str(tmp_path)]) == 0
+    printed = capsys.readouterr().out
+    assert "ε = 0.3" in printed
+    assert "ε = 0.1" not in printed
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--epsilon", "1.5"], "epsilon must lie in [0, 1]; got 1.5"),
+        (["--epsilon", "nan"], "epsilon must lie in [0, 1]; got nan"),
+        (["--size", "1"], "size must be at least 3; got 1"),
+        (["--steps", "0"], "num_steps must be at least 1; got 0"),
+        (["--walks", "-2"], "num_walks must be at least 1; got -2"),
+        (["--seed", "-1"], "seed must be at least 0; got -1"),
+        (["--mu", "-1"], "mu must be finite and be at least 0; got -1.0"),
+    ],
+)
+def test_bad_values_end_with_exit_code_2_and_one_line(arguments, message, tmp_path, capsys):
+    assert main(["demo", *arguments, "--out", str(tmp_path / "out")]) == 2
+    assert capsys.readouterr().err == f"ezgreedy: {message}\n"
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_file_in_the_way_is_not_overwritten(tmp_path, capsys):
+    (tmp_path / "file").write_text("precious")
+    assert main([*SMALL, "--out", str(tmp_path / "file")]) == 2
+    assert "--out must be a directory; got the file" in capsys.readouterr().err
+    assert (tmp_path / "file").read_text() == "precious"
+
+
+@pytest.mark.parametrize("arguments", [[], ["nonsense"], ["demo", "--steps", "many"]])
+def test_words_that_make_no_command_end_with_exit_code_2(arguments):
+    with pytest.raises(SystemExit) as stop:
+        main(arguments)
+    assert stop.value.code == 2
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["demo", "--help"], ["--version"]])
+def test_help_explains(arguments, capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(arguments)
+    assert stop.value.code == 0
+    assert "ezgreedy" in capsys.readouterr().out
+
+
+# The walks behind the maps.
+
+
+def naive_first_visits(policy, settings):
+    """One walk at a time, written out."""
+    size, total = settings.size, np.zeros((settings.size, settings.size))
+    for walk in range(settings.num_walks):
+        explore = policy(walk)
+        first = np.full((size, size), settings.num_steps)
+        row, column, start = 0, size // 2, True
+        for step in range(settings.num_steps):
+            first[row, column] = min(first[row, column], step)
+            action = int(explore(np.array([demonstration.DOWN]), starts=np.array([start]))[0])
+            start = row == size - 1 and action == demonstration.DOWN
+            if start:
+                row, column = 0, size // 2
+            else:
+                row = min(max(row + (-1, 1, 0, 0)[action], 0), size - 1)
+                column = min(max(column + (0, 0, -1, 1)[action], 0), size - 1)
+        total += first
+    return total / settings.num_walks
+
+
+def test_maps_equal_those_of_walks_one_at_a_time():
+    settings = demonstration.DemoSettings(
+        size=7, num_steps=150, num_walks=4, epsilons=(0.6,), mu=1.7, seed=3
+    )
+    maps = demonstration.run(settings)[0]
+    law = Zeta(1.7)
+    eps = naive_first_visits(lambda i: EpsilonGreedy(4, 0.6, seed=3, first_lane=i), settings)
+    ez = naive_first_visits(lambda i: EZGreedy(4, 0.6, law, seed=3, first_lane=i), settings)
+    np.testing.assert_array_equal(maps.eps, eps)
+    np.testing.assert_array_equal(maps.ez, ez)
+
+
+def test_colours_and_shades_tell_soon_from_never():
+    item = demonstration.FirstVisits(0.5, np.zeros((2, 2)), np.full((2, 2), 100.0))
+    plain = demonstration.terminal_map(item, 100, colour=False).splitlines()[2]
+    assert plain == "████" + "   " + "    "
+    assert "\x1b[48;5;21m" in demonstration.terminal_map(item, 100, colour=True)
+    assert "\x1b[48;5;196m" in demonstration.legend(colour=True)
