@@ -9,6 +9,11 @@ BIN := $(VENV)/bin
 STUDY := $(VENV)/.study-installed
 DEV := $(VENV)/.dev-installed
 
+# numba's cache does not notice changes in functions of other files, so each state of the sources
+# has a cache of its own.
+SOURCES := $(shell find src -name '*.py' | LC_ALL=C sort)
+export NUMBA_CACHE_DIR := $(CURDIR)/$(VENV)/numba/$(shell cat $(SOURCES) | cksum | cut -d' ' -f1)
+
 .PHONY: help reproduce test test-slow lint format bench clean
 help:
 	@sed -n 's/^# \{0,1\}//p;/^$$/q' Makefile
