@@ -25,7 +25,7 @@ GOAL_REWARD = 1.0
 MOVE_COST = 0.01  # over N moves: the best return is 0.99
 LARGEST_SIZE = 4096
 
-Mapping = NDArray[np.int8]
+ActionMapping = NDArray[np.int8]
 
 _SAND = (226, 208, 170)
 
@@ -65,7 +65,7 @@ def step(
     row: int,
     column: int,
     action: int,
-    mapping: Mapping,
+    mapping: ActionMapping,
     right_cost: float,
     other_cost: float,
     left_shift: int,
@@ -75,12 +75,12 @@ def step(
     return move(row, column, goes_right, mapping.shape[0], right_cost, other_cost, left_shift)
 
 
-def consistent_mapping(size: int) -> Mapping:
+def consistent_mapping(size: int) -> ActionMapping:
     """Action 1 is right in every state, [size, size]."""
     return np.ones((size, size), dtype=np.int8)
 
 
-def random_mapping(size: int, seed: int) -> Mapping:
+def random_mapping(size: int, seed: int) -> ActionMapping:
     """For each state which action is right there, [size, size]: a fair coin each, from a seed.
 
     The paper's adversarial variant: drawn once for a training run and kept through all episodes.
