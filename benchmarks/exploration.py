@@ -12,6 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ezgreedy import EpsilonGreedy, EZGreedy, Zeta
+from ezgreedy.compilation import jit
 from ezgreedy.exploration import compiled
 
 NUM_ACTIONS, EPSILON = 18, 0.1
@@ -63,7 +64,7 @@ def numpy_costs() -> None:
         )
 
 
-@compiled.jit
+@jit
 def bare_draws(stream, num_steps):
     total = 0.0
     for step in range(num_steps):
@@ -71,7 +72,7 @@ def bare_draws(stream, num_steps):
     return total
 
 
-@compiled.jit
+@jit
 def ez_steps(stream, epsilon, table, num_actions, num_steps):
     total, option_action, remaining = 0, 0, 0
     for step in range(num_steps):

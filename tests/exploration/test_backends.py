@@ -8,6 +8,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from ezgreedy import EZGreedy, Fixed, Geometric, Linear, PlusOne, Uniform, Zeta, ladder
+from ezgreedy.compilation import jit
 from ezgreedy.exploration import compiled
 from ezgreedy.exploration.streams import Purpose, Streams
 from ezgreedy.exploration.tensors import TensorEZGreedy
@@ -20,7 +21,7 @@ each_law = pytest.mark.parametrize("law", LAWS, ids=repr)
 # Compiled code.
 
 
-@compiled.jit
+@jit
 def compiled_tape(stream, epsilon, table, num_actions, num_steps):
     actions = np.zeros(num_steps, dtype=np.int64)
     option_action, remaining = 0, 0

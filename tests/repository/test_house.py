@@ -20,7 +20,15 @@ PACKAGE = ROOT / "src" / "ezgreedy"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
 # Each room may import itself and the rooms before it.
-ROOMS = ["requirements", "finite_mdp", "exploration", "demonstration", "cli"]
+ROOMS = [
+    "requirements",
+    "compilation",
+    "finite_mdp",
+    "envs",
+    "exploration",
+    "demonstration",
+    "cli",
+]
 HEAVY = {"torch", "numba", "ray", "matplotlib", "gymnasium", "scipy", "ale_py", "rich"}
 BANNED_NAMES = {"utils", "common", "helpers", "misc"}
 

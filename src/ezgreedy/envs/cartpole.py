@@ -18,10 +18,10 @@ import math
 import numpy as np
 from gymnasium.spaces import Box
 
-from ezgreedy.envs.compiled import compiled
+from ezgreedy.compilation import jit
 from ezgreedy.envs.drawing import AGENT, GOLD, INK, PAPER, STONE, Canvas, Picture
 from ezgreedy.envs.study_env import StudyEnv
-from ezgreedy.exploration.requirements import FloatArray
+from ezgreedy.requirements import FloatArray
 
 NUM_ACTIONS = 3
 OBSERVATION_SIZE = 5
@@ -73,7 +73,7 @@ _LIMIT_DAMPING = 2.0 / (_MOST_IMPEDANCE * _LIMIT_SECONDS)
 _UPRIGHT_MOBILITY = _HINGE_INERTIA / (_TOTAL * _HINGE_INERTIA - _COUPLING**2)
 
 
-@compiled
+@jit
 def impedance(depth: float) -> float:
     """The share of a limit that acts at this depth beyond it: an S of two parabolas."""
     share = depth / _IMPEDANCE_DEPTH
@@ -83,7 +83,7 @@ def impedance(depth: float) -> float:
     return _LEAST_IMPEDANCE + rise * (_MOST_IMPEDANCE - _LEAST_IMPEDANCE)
 
 
-@compiled
+@jit
 def limit_push(x: float, x_velocity: float, x_acceleration: float, mobility: float) -> float:
     """The force of the rail's end on the cart.
 
@@ -106,7 +106,7 @@ def limit_push(x: float, x_velocity: float, x_acceleration: float, mobility: flo
     return inward * max(0.0, (wanted - inward * x_acceleration) / (mobility + softness))
 
 
-@compiled
+@jit
 def accelerations(
     x: float, theta: float, x_velocity: float, theta_velocity: float, push: float
 ) -> tuple[float, float]:
@@ -124,7 +124,7 @@ def accelerations(
     )
 
 
-@compiled
+@jit
 def move(
     x: float, theta: float, x_velocity: float, theta_velocity: float, push: float
 ) -> tuple[float, float, float, float]:
@@ -146,13 +146,13 @@ def move(
     )
 
 
-@compiled
+@jit
 def reward_at(x: float, theta: float) -> float:
     """1 where the pole is upright and the cart central, else 0."""
     return 1.0 if math.cos(theta) > UPRIGHT_COSINE and abs(x) < CENTRE_REACH else 0.0
 
 
-@compiled
+@jit
 def step(
     x: float, theta: float, x_velocity: float, theta_velocity: float, action: int
 ) -> tuple[float, float, float, float, float, bool]:
@@ -162,7 +162,7 @@ def step(
     return x, theta, x_velocity, theta_velocity, reward_at(x, theta), False
 
 
-@compiled
+@jit
 def observe(
     x: float, theta: float, x_velocity: float, theta_velocity: float
 ) -> tuple[float, float, float, float, float]:
@@ -170,7 +170,7 @@ def observe(
     return x, math.cos(theta), math.sin(theta), x_velocity, theta_velocity
 
 
-@compiled
+@jit
 def start(
     normal_1: float, normal_2: float, normal_3: float, normal_4: float
 ) -> tuple[float, float, float, float]:

@@ -7,10 +7,10 @@ is state 53, worth 9 · 0.99⁵³ = 5.28.
 
 import math
 
-from ezgreedy.envs.compiled import compiled
+from ezgreedy import requirements as require
+from ezgreedy.compilation import jit
 from ezgreedy.envs.drawing import AGENT, GOLD, INK, MIST, STONE, Canvas, Picture
 from ezgreedy.envs.finite import FiniteEnv
-from ezgreedy.exploration import requirements as require
 
 RIGHT, DOWN = 0, 1
 NUM_ACTIONS = 2
@@ -19,7 +19,7 @@ FIRST_STATE = 0
 _SHOWN_STATES = 10
 
 
-@compiled
+@jit
 def stop_reward(state: int) -> float:
     """The reward for going down: n in the states n(n + 3)/2 − 1, and 0 in all others."""
     # The root is exact where it matters: 8(state + 1) + 9 is then the square of 2n + 3.
@@ -27,7 +27,7 @@ def stop_reward(state: int) -> float:
     return float(n) if n * (n + 3) == 2 * (state + 1) else 0.0
 
 
-@compiled
+@jit
 def step(state: int, action: int, length: int) -> tuple[int, float, bool]:
     """One step of the chain: (state, reward, terminated). State `length` is the end.
 

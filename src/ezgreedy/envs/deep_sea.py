@@ -14,10 +14,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ezgreedy.envs.compiled import compiled
+from ezgreedy import requirements as require
+from ezgreedy.compilation import jit
 from ezgreedy.envs.drawing import AGENT, DEEP, GOLD, INK, PAPER, SHALLOW, Canvas, Picture, blend
 from ezgreedy.envs.finite import FiniteEnv
-from ezgreedy.exploration import requirements as require
 
 NUM_ACTIONS = 2
 FIRST_ROW = FIRST_COLUMN = 0
@@ -30,7 +30,7 @@ ActionMapping = NDArray[np.int8]
 _SAND = (226, 208, 170)
 
 
-@compiled
+@jit
 def move(
     row: int,
     column: int,
@@ -60,7 +60,7 @@ def move(
     return row + 1, column, reward, row + 1 == size
 
 
-@compiled
+@jit
 def step(
     row: int,
     column: int,

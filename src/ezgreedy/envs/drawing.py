@@ -9,7 +9,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ezgreedy.exploration.requirements import FloatArray
+from ezgreedy.requirements import FloatArray
 
 Picture = NDArray[np.uint8]
 Point = tuple[float, float]

@@ -10,7 +10,7 @@ import numpy as np
 from gymnasium.spaces import Discrete
 
 from ezgreedy.envs.study_env import StudyEnv
-from ezgreedy.exploration.requirements import BoolArray, FloatArray, IntArray
+from ezgreedy.requirements import BoolArray, FloatArray, IntArray
 
 
 class FiniteEnv(StudyEnv[int]):

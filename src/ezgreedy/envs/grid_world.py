@@ -8,10 +8,10 @@ always "down", and the episode ends when the agent hits the bottom wall.
 
 import numpy as np
 
-from ezgreedy.envs.compiled import compiled
+from ezgreedy import requirements as require
+from ezgreedy.compilation import jit
 from ezgreedy.envs.drawing import AGENT, GOLD, INK, MIST, PAPER, STONE, Canvas, Picture
 from ezgreedy.envs.finite import FiniteEnv
-from ezgreedy.exploration import requirements as require
 
 UP, DOWN, LEFT, RIGHT = 0, 1, 2, 3
 NUM_ACTIONS = 4
@@ -26,7 +26,7 @@ LARGEST_SIZE = 4096
 _EXIT = (246, 214, 205)
 
 
-@compiled
+@jit
 def step(
     row: int,
     column: int,

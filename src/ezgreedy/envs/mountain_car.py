@@ -9,10 +9,10 @@ import math
 import numpy as np
 from gymnasium.spaces import Box
 
-from ezgreedy.envs.compiled import compiled
+from ezgreedy.compilation import jit
 from ezgreedy.envs.drawing import AGENT, GOLD, INK, LEAF, PAPER, STONE, Canvas, Picture, blend
 from ezgreedy.envs.study_env import StudyEnv
-from ezgreedy.exploration.requirements import FloatArray
+from ezgreedy.requirements import FloatArray
 
 BACK, COAST, FORTH = 0, 1, 2
 NUM_ACTIONS = 3
@@ -28,13 +28,13 @@ GRAVITY = 0.0025
 LEAST_START, MOST_START = -0.6, -0.4
 
 
-@compiled
+@jit
 def start(uniform: float) -> tuple[float, float]:
     """The first (position, velocity) from a draw that is uniform on [0, 1)."""
     return LEAST_START + (MOST_START - LEAST_START) * uniform, 0.0
 
 
-@compiled
+@jit
 def step(position: float, velocity: float, action: int) -> tuple[float, float, float, bool]:
     """One step: (position, velocity, reward, terminated)."""
     velocity += (action - 1) * FORCE + math.cos(3 * position) * (-GRAVITY)

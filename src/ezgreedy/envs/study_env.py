@@ -11,8 +11,8 @@ import gymnasium
 import numpy as np
 from gymnasium.spaces import Discrete, Space
 
+from ezgreedy import requirements as require
 from ezgreedy.envs.drawing import Picture
-from ezgreedy.exploration import requirements as require
 
 Observation = TypeVar("Observation")
 

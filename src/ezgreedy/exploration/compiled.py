@@ -5,13 +5,12 @@ every step. The words, uniforms and tables are those of `streams` and `durations
 with the same seed and lane plays the same actions. Needs the `study` extra.
 """
 
-from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import NamedTuple
 
-import numba
 import numpy as np
 
-from ezgreedy.exploration.durations import DurationLaw, InverseTable
+from ezgreedy.compilation import jit
+from ezgreedy.exploration.durations import InverseTable
 from ezgreedy.exploration.streams import (
     MULTIPLIER_A,
     MULTIPLIER_B,
@@ -25,8 +24,6 @@ from ezgreedy.exploration.streams import (
     lane_keys,
 )
 
-Function = TypeVar("Function", bound=Callable[..., Any])
-
 # Mixing signed and unsigned ints would make numba compute in floats, so all of these are unsigned.
 _WEYL = np.uint64(WEYL)
 _MULTIPLIER_A = np.uint64(MULTIPLIER_A)
@@ -34,11 +31,6 @@ _MULTIPLIER_B = np.uint64(MULTIPLIER_B)
 _SHIFT_A, _SHIFT_B, _SHIFT_C = np.uint64(SHIFT_A), np.uint64(SHIFT_B), np.uint64(SHIFT_C)
 _DISCARDED = np.uint64(64 - RESOLUTION_BITS)
 _ACTION, _DURATION = np.uint64(Purpose.ACTION), np.uint64(Purpose.DURATION)
-
-
-def jit(function: Function) -> Function:
-    """Compiles with numba on first use and caches the machine code beside the module."""
-    return cast(Function, numba.njit(cache=True, error_model="numpy")(function))
 
 
 class LaneStream(NamedTuple):
@@ -52,11 +44,6 @@ def lane_stream(seed: int, lane: int) -> LaneStream:
     """The stream of one lane of the fleet with this seed."""
     offsets, multipliers = lane_keys(seed, 1, lane)
     return LaneStream(offsets[0], multipliers[0])
-
-
-def inverse_table(durations: DurationLaw) -> InverseTable:
-    """A duration law, as compiled code takes it."""
-    return durations.inverse
 
 
 @jit
@@ -82,7 +69,7 @@ def coin(word: np.uint64) -> float:
 @jit
 def heads(word: np.uint64, epsilon: float) -> bool:
     """Whether the coin says explore; compared as integers, so that loops compute ε's side once."""
-    return (word >> _DISCARDED) < np.uint64(np.ceil(epsilon * 2.0**RESOLUTION_BITS))
+    return bool((word >> _DISCARDED) < np.uint64(np.ceil(epsilon * 2.0**RESOLUTION_BITS)))
 
 
 @jit
