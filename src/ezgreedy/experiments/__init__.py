@@ -1,0 +1,1 @@
+"""One module for each figure or table of the paper, and what runs them."""
