@@ -135,6 +135,21 @@ def test_an_interrupted_run_continues_to_the_same_summary(
     assert summary(tmp_path)["claims"] == summary(whole)["claims"]
 
 
+@pytest.mark.parametrize("delay", [0.0, 0.2, 0.4])
+def test_an_interruption_while_processes_start_is_as_quiet(tmp_path: Path, delay: float) -> None:
+    run = start(tmp_path, 2, 0.5)
+    wait_for_results(tmp_path, 0)
+    time.sleep(delay)
+    os.killpg(run.pid, signal.SIGINT)
+    _, told = run.communicate(timeout=10)
+    assert run.returncode == 130
+    assert told == (
+        "tiny: 0 of 12 jobs done\n"
+        "stopped; finished jobs are kept: the same command with --resume continues\n"
+    )
+    wait_for_empty_group(run.pid)
+
+
 def test_killing_a_run_takes_its_processes_along_and_keeps_its_results(
     whole: Path, tmp_path: Path
 ) -> None:
@@ -249,6 +264,12 @@ def test_directories_of_something_else_are_left_alone(tmp_path: Path, resumes: b
     refused(plan, "holds the experiment 'huge'")
     refused(Plan(directory, resumes=resumes), "holds the experiment 'huge'")
     refused(Plan(directory / "thesis.txt"), "--out must be a directory")
+
+
+def test_the_draft_of_a_killed_run_is_no_obstacle(tmp_path: Path) -> None:
+    (tmp_path / "tiny").mkdir()
+    (tmp_path / "tiny" / ".settings.json.17.draft").write_text("{")
+    assert reproduce([TINY], Plan(tmp_path, num_seeds=1)) == 0
 
 
 def test_damaged_results_are_refused(tmp_path: Path) -> None:

@@ -192,3 +192,15 @@ def test_json_files_are_replaced_as_a_whole(tmp_path: Path) -> None:
         write_json_atomically(path, {"ε": math.nan})
     assert json.loads(path.read_text()) == {"ε": 0.1}
     assert [file.name for file in tmp_path.iterdir()] == ["summary.json"]
+
+
+@given(data=VALUES)
+def test_json_files_read_as_they_were_written(path: Path, data: object) -> None:
+    write_json_atomically(path, data)
+    assert json.loads(path.read_text(encoding="utf-8")) == data
+
+
+def test_json_files_keep_rows_of_numbers_on_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "summary.json"
+    write_json_atomically(path, {"map": [[1, 2.5], [None, -3e-07]]})
+    assert "[ 1, 2.5 ]," in path.read_text()

@@ -153,3 +153,10 @@ def results_by_cell(records: Sequence[Record]) -> dict[str, list[Mapping[str, An
     for record in records:
         cells.setdefault(record.cell, []).append(record.result)
     return cells
+
+
+def verdict_of(holds: Sequence[bool]) -> Verdict:
+    """Reproduced if it holds under every reading or condition, not reproduced if under none."""
+    if all(holds):
+        return "reproduced"
+    return "reading-dependent" if any(holds) else "not-reproduced"

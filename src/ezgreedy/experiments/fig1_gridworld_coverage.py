@@ -20,8 +20,8 @@ from ezgreedy.experiments.experiment import (
     Record,
     Settings,
     Summary,
-    Verdict,
     results_by_cell,
+    verdict_of,
 )
 from ezgreedy.exploration.durations import Fixed, Zeta
 from ezgreedy.exploration.ez_greedy import EZGreedy
@@ -134,11 +134,11 @@ def _claim_of_the_band(settings: Settings, results: Results, rng: np.random.Gene
     return Claim(
         "For ε ≤ 0.5, ε-greedy is exceedingly unlikely to reach states outside a narrow band "
         "around the greedy policy.",
-        _verdict(stays),
+        verdict_of(stays),
         numbers,
         f"Share of the cells more than {width} columns from the greedy path that a walk of "
-        f"{settings['num_steps']} steps visits; it holds at an ε if that share is surely below "
-        f"{_HARDLY:g} for ε-greedy. How narrow and how unlikely are not said, and at ε = 0.5 "
+        f"{settings['num_steps']} steps visits; it holds at an ε if ε-greedy's whole interval "
+        f"lies below {_HARDLY:g}. How narrow and how unlikely are not said, and at ε = 0.5 "
         "the answer depends on it.",
     )
 
@@ -154,10 +154,10 @@ def _claim_of_efficiency(settings: Settings, results: Results, rng: np.random.Ge
     return Claim(
         "Exploring persistently with a directed policy leads to more efficient exploration of the "
         "space at various values of ε (below 1).",
-        _verdict(is_better),
+        verdict_of(is_better),
         numbers,
         "Mean steps to the first visit, over all cells and over the two bottom corners; it holds "
-        "where the ratio is surely below 1.",
+        "where the whole interval of the ratio lies below 1.",
     )
 
 
@@ -167,7 +167,7 @@ def _claim_of_the_corners(settings: Settings, results: Results, rng: np.random.G
     return Claim(
         "Even at ε = 1, ε-greedy requires a large number of steps to ever visit the bottom corners "
         "of the grid; εz-greedy needs fewer.",
-        _verdict([is_large, compared["ratio εz/ε"].high < 1.0]),
+        verdict_of([is_large, compared["ratio εz/ε"].high < 1.0]),
         _named(compared, 1.0, "bottom_corners"),
         "Large is read as more than half of the walk.",
     )
@@ -177,7 +177,7 @@ def _claim_of_the_mean(results: Results, rng: np.random.Generator) -> Claim:
     compared = _compared(results, 1.0, "all_cells", rng)
     return Claim(
         "At ε = 1 too, εz-greedy explores the space as a whole more efficiently.",
-        _verdict([compared["ratio εz/ε"].high < 1.0]),
+        verdict_of([compared["ratio εz/ε"].high < 1.0]),
         _named(compared, 1.0, "all_cells"),
         "Mean steps to the first visit over all cells. Long repeats stand still at a wall, so on "
         "this measure pure exploration gains nothing from them in an open room.",
@@ -205,13 +205,6 @@ def _walks(results: Results, policy: str, epsilon: float, measure: str) -> list[
 def _named(compared: Mapping[str, Interval], epsilon: float, measure: str) -> dict[str, Number]:
     place = measure.replace("_", " ")
     return {f"ε = {epsilon:g}: {place}, {name}": value for name, value in compared.items()}
-
-
-def _verdict(holds: Sequence[bool]) -> Verdict:
-    """Holds everywhere, somewhere or nowhere."""
-    if all(holds):
-        return "reproduced"
-    return "reading-dependent" if any(holds) else "not-reproduced"
 
 
 def _epsilons_up_to(settings: Settings, most: float) -> list[float]:

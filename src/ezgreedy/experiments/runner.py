@@ -18,7 +18,7 @@ from ezgreedy import requirements as require
 from ezgreedy.experiments.experiment import Cell, Experiment, Record, Scale, Settings, Summary
 from ezgreedy.experiments.progress import ProgressReport
 from ezgreedy.experiments.workers import Job, Outcome, WorkerDied, Workers
-from ezgreedy.results.store import ResultLog, read_results, write_json_atomically
+from ezgreedy.results.store import DRAFT_SUFFIX, ResultLog, read_results, write_json_atomically
 
 SETTINGS_FILE = "settings.json"
 RESULTS_FILE = "results.jsonl"
@@ -148,7 +148,7 @@ def _check_directories(run: Run, plan: Plan) -> None:
     if (plan.out / SETTINGS_FILE).exists():
         holder = _stored_identity(plan.out)["id"]
         raise ValueError(f"{plan.out} holds the experiment {holder!r}; choose another --out")
-    if not run.directory.exists() or not any(run.directory.iterdir()):
+    if not _holds_files(run.directory):
         return
     if not (run.directory / SETTINGS_FILE).exists():
         raise ValueError(
@@ -157,6 +157,12 @@ def _check_directories(run: Run, plan: Plan) -> None:
     holder = _stored_identity(run.directory)["id"]
     if holder != run.experiment.id:
         raise ValueError(f"{run.directory} holds the experiment {holder!r}; choose another --out")
+
+
+def _holds_files(directory: Path) -> bool:
+    return directory.exists() and any(
+        not file.name.endswith(DRAFT_SUFFIX) for file in directory.iterdir()
+    )
 
 
 def _stored_identity(directory: Path) -> dict[str, Any]:

@@ -59,22 +59,15 @@ class Workers:
         self._pool: ProcessPoolExecutor | None = None
 
     def outcomes(self, jobs: Sequence[Job]) -> Iterator[Outcome]:
-        """Runs all jobs; yields their outcomes as they finish.
-
-        If the iteration is broken off, jobs that have not finished are abandoned.
-        """
+        """Runs all jobs; yields their outcomes as they finish."""
         if self._pool is None:
             yield from map(run_job, jobs)
             return
-        with _interrupts_held_back():  # which new processes inherit
+        with _interrupts_held_back():
             pending = {self._pool.submit(run_job, job) for job in jobs}
-        try:
-            while pending:
-                finished, pending = wait(pending, return_when=FIRST_COMPLETED)
-                yield from _collected(finished)
-        finally:
-            for future in pending:
-                future.cancel()
+        while pending:
+            finished, pending = wait(pending, return_when=FIRST_COMPLETED)
+            yield from _collected(finished)
 
     def __enter__(self) -> "Workers":
         if self.num_processes > 1:
@@ -132,9 +125,21 @@ def _end_with_parent() -> None:
 
 @contextmanager
 def _interrupts_held_back() -> Iterator[None]:
-    """Delays Ctrl-C in this thread to the end of the block."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    """Delays Ctrl-C to the end of the block, and keeps it from processes started within.
+
+    Those inherit that the signal is blocked. This process might still receive it through a thread
+    of some library, so its handler waits too.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield  # Python gives other threads neither handlers nor interrupts
+        return
+    held: list[int] = []
+    handler = signal.signal(signal.SIGINT, lambda number, frame: held.append(number))
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+        signal.signal(signal.SIGINT, handler)
+        if held:
+            signal.raise_signal(signal.SIGINT)

@@ -11,6 +11,7 @@ import json
 import logging
 import math
 import os
+import re
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,7 +20,11 @@ from typing import Any
 
 from ezgreedy import requirements as require
 
+DRAFT_SUFFIX = ".draft"
+
 _OWN_KEYS = ("seq", "crc")
+# A line break cannot occur within a JSON string, so this finds nothing inside one.
+_ROW_OF_NUMBERS = re.compile(r'\[\n[^\[\]{}"]*\]')
 _log = logging.getLogger(__name__)
 
 
@@ -97,10 +102,14 @@ def read_results(path: Path) -> list[dict[str, Any]]:
 
 
 def write_json_atomically(path: Path, data: Any) -> None:
-    """Replaces a JSON file as a whole: a crash leaves the old one or the new one."""
+    """Replaces a JSON file as a whole: a crash leaves the old one or the new one.
+
+    It may also leave a hidden file that ends in DRAFT_SUFFIX, which means nothing.
+    """
     path = Path(path)
     text = json.dumps(_finite(path.name, data), indent=2, ensure_ascii=False, allow_nan=False)
-    draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
+    text = _ROW_OF_NUMBERS.sub(lambda row: " ".join(row.group().split()), text)
+    draft = path.with_name(f".{path.name}.{os.getpid()}{DRAFT_SUFFIX}")
     try:
         with draft.open("w", encoding="utf-8") as file:
             file.write(text + "\n")
