@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ezgreedy import __version__, demonstration
+from ezgreedy.commands import listing, reproducing
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -37,6 +38,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"ezgreedy {__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     _add_demo(commands)
+    listing.add_parser(commands)
+    reproducing.add_parser(commands)
     return parser
 
 

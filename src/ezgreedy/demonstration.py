@@ -1,24 +1,20 @@
 """Why repeat an action? First-visit maps of ε- against εz-greedy on an open grid (Figure 1).
 
-The agent starts at the top centre, its greedy policy walks straight down, and hitting the bottom
-wall ends the episode. Many walks run side by side, one to a lane, for a fixed number of steps; a
-map shows after how many steps each cell was first visited, on average over walks.
+A small, quick version of the experiment `fig1-gridworld-coverage`, for the terminal and without
+anything but NumPy: a map shows after how many steps each cell was first visited, on average over
+walks.
 """
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from ezgreedy import requirements as require
 from ezgreedy.exploration.durations import Zeta
 from ezgreedy.exploration.ez_greedy import EpsilonGreedy, EZGreedy
-from ezgreedy.requirements import BoolArray, FloatArray, IntArray
-
-UP, DOWN, LEFT, RIGHT = range(4)
-_ROW_CHANGE = np.array([-1, 1, 0, 0])
-_COLUMN_CHANGE = np.array([0, 0, -1, 1])
+from ezgreedy.grid_walks import NUM_ACTIONS, OpenGrid, first_visits
+from ezgreedy.requirements import FloatArray
 
 # From soon to never visited: 256-colour terminal codes, and shades where colour is unwelcome.
 _COLOURS = (21, 27, 33, 39, 45, 51, 50, 49, 48, 154, 190, 226, 220, 214, 208, 202, 196)
@@ -46,8 +42,7 @@ class DemoSettings:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        require.integer("size", self.size, least=3, most=200)
-        require.integer("num_steps", self.num_steps, least=1)
+        OpenGrid(self.size, self.num_steps)
         require.integer("num_walks", self.num_walks, least=1)
         for epsilon in self.epsilons:
             require.number("epsilon", epsilon, 0.0, 1.0)
@@ -64,38 +59,14 @@ class FirstVisits:
 
 def run(settings: DemoSettings) -> list[FirstVisits]:
     """Walks the grid with both policies at every ε."""
-    durations = Zeta(settings.mu)
+    grid, durations = OpenGrid(settings.size, settings.num_steps), Zeta(settings.mu)
     maps = []
     for epsilon in settings.epsilons:
-        eps = EpsilonGreedy(4, epsilon, settings.num_walks, settings.seed)
-        ez = EZGreedy(4, epsilon, durations, settings.num_walks, settings.seed)
-        maps.append(FirstVisits(epsilon, _walk(eps, settings), _walk(ez, settings)))
+        eps = EpsilonGreedy(NUM_ACTIONS, epsilon, settings.num_walks, settings.seed)
+        ez = EZGreedy(NUM_ACTIONS, epsilon, durations, settings.num_walks, settings.seed)
+        means = (first_visits(policy, grid).mean(axis=0) for policy in (eps, ez))
+        maps.append(FirstVisits(epsilon, *means))
     return maps
-
-
-def _walk(explore: EZGreedy, settings: DemoSettings) -> FloatArray:
-    """Mean first-visit time of every cell; a cell never visited counts the whole walk."""
-    size, lanes = settings.size, np.arange(settings.num_walks)
-    first = np.full((settings.num_walks, size, size), settings.num_steps)
-    rows, columns = np.zeros_like(lanes), np.full_like(lanes, size // 2)
-    greedy = np.full_like(lanes, DOWN)
-    for step in range(settings.num_steps):
-        seen = first[lanes, rows, columns]
-        first[lanes, rows, columns] = np.minimum(seen, step)
-        actions = explore(greedy)
-        finished = (rows == size - 1) & (actions == DOWN)
-        rows, columns = _moved(rows, columns, actions, finished, size)
-        explore.reset(finished)
-    return first.mean(axis=0)
-
-
-def _moved(
-    rows: IntArray, columns: IntArray, actions: IntArray, finished: BoolArray, size: int
-) -> tuple[IntArray, IntArray]:
-    """Where the walks are next: within the walls, or back at the top centre."""
-    rows = np.clip(rows + _ROW_CHANGE[actions], 0, size - 1)
-    columns = np.clip(columns + _COLUMN_CHANGE[actions], 0, size - 1)
-    return np.where(finished, 0, rows), np.where(finished, size // 2, columns)
 
 
 def summary(maps: list[FirstVisits], settings: DemoSettings) -> str:
@@ -143,29 +114,12 @@ def _painted(levels: FloatArray, *, colour: bool) -> str:
 
 def draw(maps: list[FirstVisits], settings: DemoSettings, directory: Path) -> list[Path]:
     """Writes the maps as a figure, PNG and SVG; returns the files. Needs matplotlib."""
-    import matplotlib
+    from ezgreedy.figures import heatmaps, style
 
-    matplotlib.use("Agg")
-    from matplotlib import pyplot as plt
-
-    columns = len(maps)
-    figure, axes = plt.subplots(
-        2, columns, figsize=(2.1 * columns + 1.1, 4.6), squeeze=False, layout="constrained"
+    figure = heatmaps.first_visit_maps(
+        [[item.eps for item in maps], [item.ez for item in maps]],
+        row_labels=("ε-greedy", "εz-greedy"),
+        column_labels=[f"ε = {item.epsilon:g}" for item in maps],
+        scale=heatmaps.Scale(settings.num_steps),
     )
-    image: Any = None
-    for column, item in enumerate(maps):
-        for axis, values in zip(axes[:, column], (item.eps, item.ez), strict=True):
-            image = axis.imshow(values, cmap="RdYlBu_r", vmin=0, vmax=settings.num_steps)
-            axis.set(xticks=[], yticks=[])
-            axis.set_xlabel(f"mean {values.mean():,.0f}", fontsize=9)
-        axes[0, column].set_title(f"ε = {item.epsilon:g}", fontsize=11)
-    axes[0, 0].set_ylabel("ε-greedy", fontsize=11)
-    axes[1, 0].set_ylabel("εz-greedy", fontsize=11)
-    bar = figure.colorbar(image, ax=axes, shrink=0.85, aspect=30)
-    bar.set_label("mean steps to first visit")
-    directory.mkdir(parents=True, exist_ok=True)
-    files = [directory / f"first_visits.{kind}" for kind in ("png", "svg")]
-    for file in files:
-        figure.savefig(file, dpi=150)
-    plt.close(figure)
-    return files
+    return style.save(figure, directory / "first_visits")

@@ -1,0 +1,34 @@
+"""Which experiments are there? They are found by id; unknown ids are answered with near ones."""
+
+import difflib
+import importlib
+from collections.abc import Sequence
+from functools import cache
+
+from ezgreedy import requirements as require
+from ezgreedy.experiments.experiment import Experiment
+
+# In the order of the paper. Each module defines EXPERIMENT, and imports what is heavy (numba,
+# matplotlib) only inside its functions, so that listing stays quick.
+_MODULES = ("fig1_gridworld_coverage",)
+
+
+@cache
+def experiments() -> dict[str, Experiment]:
+    """All experiments by id."""
+    modules = (importlib.import_module(f"ezgreedy.experiments.{name}") for name in _MODULES)
+    return {module.EXPERIMENT.id: module.EXPERIMENT for module in modules}
+
+
+def find(ids: Sequence[str]) -> list[Experiment]:
+    """The experiments with these ids, each once; all of them if there are no ids."""
+    known = experiments()
+    return [_find_one(name, known) for name in dict.fromkeys(ids or known)]
+
+
+def _find_one(name: str, known: dict[str, Experiment]) -> Experiment:
+    if name in known:
+        return known[name]
+    near = difflib.get_close_matches(name, known, n=3, cutoff=0.4)
+    hint = f" (did you mean {' or '.join(near)}?)" if near else ""
+    raise require.refuse("experiment", f"be one that `ezgreedy list` shows{hint}", name)

@@ -1,0 +1,293 @@
+"""How is an experiment run, continued and concluded?
+
+Every experiment has a directory: `settings.json` says what is run, `results.jsonl` gains a line for
+every finished job, and when all are there `summary.json` and the figures are made from them. A run
+that is interrupted or fails keeps its finished jobs; its summary is written only once it is whole.
+Nothing is written before all directories have been checked, and nothing is ever overwritten but
+what an experiment concludes.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ezgreedy import __version__
+from ezgreedy import requirements as require
+from ezgreedy.experiments.experiment import Cell, Experiment, Record, Scale, Settings, Summary
+from ezgreedy.experiments.progress import ProgressReport
+from ezgreedy.experiments.workers import Job, Outcome, WorkerDied, Workers
+from ezgreedy.results.store import DRAFT_SUFFIX, ResultLog, read_results, write_json_atomically
+
+SETTINGS_FILE = "settings.json"
+RESULTS_FILE = "results.jsonl"
+SUMMARY_FILE = "summary.json"
+
+_FAILURES_TOLD = 10
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What the user asked for.
+
+    Args:
+        out: the directory that holds the experiments' directories.
+        scale: quick, the paper's, or full.
+        num_seeds: seeds of every experiment; each experiment's own number if None.
+        num_processes: how many jobs run at once.
+        resumes: whether to continue what `out` already holds.
+    """
+
+    out: Path
+    scale: Scale = "paper"
+    num_seeds: int | None = None
+    num_processes: int = 1
+    resumes: bool = False
+
+    def __post_init__(self) -> None:
+        if self.num_seeds is not None:
+            require.integer("--seeds", self.num_seeds, least=1)
+        require.integer("--jobs", self.num_processes, least=1, most=1024)
+
+
+@dataclass(frozen=True)
+class Run:
+    """One experiment of a plan, and where it stands."""
+
+    experiment: Experiment
+    settings: Settings
+    cells: Sequence[Cell]
+    num_seeds: int
+    directory: Path
+    command: str
+    finished: frozenset[tuple[str, int]]
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What must not change between the first job and the last, as settings.json holds it."""
+        return {
+            "id": self.experiment.id,
+            "version": __version__,
+            "settings": json.loads(json.dumps(self.settings, allow_nan=False)),
+        }
+
+    @property
+    def jobs(self) -> list[Job]:
+        """What is left to run: seed by seed, so that an interruption leaves whole seeds."""
+        return [
+            Job(self.experiment.run_seed, cell.name, {**self.settings, **cell.settings}, seed)
+            for seed in range(self.num_seeds)
+            for cell in self.cells
+            if (cell.name, seed) not in self.finished
+        ]
+
+
+def reproduce(experiments: Sequence[Experiment], plan: Plan) -> int:
+    """Runs experiments one after the other; returns the exit code.
+
+    0 if all were concluded, 1 if a job failed, 130 if the user stopped it. What cannot be begun
+    (a directory of something else, damaged results, other settings) raises ValueError.
+    """
+    runs = [prepared(experiment, plan) for experiment in experiments]
+    is_whole = True
+    with ProgressReport() as report:
+        try:
+            with Workers(plan.num_processes) as workers:
+                for run in runs:
+                    is_whole &= _carried_out(run, workers, report)
+        except KeyboardInterrupt:
+            report.say("stopped; finished jobs are kept: the same command with --resume continues")
+            return 130
+        except WorkerDied as error:
+            report.say(f"{error}; finished jobs are kept: the same command with --resume continues")
+            return 1
+    return 0 if is_whole else 1
+
+
+def prepared(experiment: Experiment, plan: Plan) -> Run:
+    """Checks that an experiment can be begun or continued where the plan says; writes nothing."""
+    settings = experiment.settings_at(plan.scale)
+    run = Run(
+        experiment=experiment,
+        settings=settings,
+        cells=experiment.cells(settings),
+        num_seeds=plan.num_seeds or experiment.num_seeds_at(plan.scale),
+        directory=plan.out / experiment.id,
+        command=_command(experiment, plan),
+        finished=frozenset(),
+    )
+    _check_directories(run, plan)
+    results = run.directory / RESULTS_FILE
+    stored = read_results(results) if results.exists() else []
+    if stored and not plan.resumes:
+        raise ValueError(
+            f"{run.directory} already holds {len(stored)} results; "
+            "continue them with --resume or choose another --out"
+        )
+    if stored:
+        _check_identity(run)
+    finished = frozenset((record["cell"], record["seed"]) for record in stored)
+    return Run(**{**vars(run), "finished": finished})
+
+
+def _command(experiment: Experiment, plan: Plan) -> str:
+    """What to type to get the same numbers; neither --jobs nor --out changes them."""
+    words = ["ezgreedy", "reproduce", experiment.id]
+    if plan.scale != "paper":
+        words.append(f"--{plan.scale}")
+    if plan.num_seeds is not None:
+        words.append(f"--seeds {plan.num_seeds}")
+    return " ".join(words)
+
+
+def _check_directories(run: Run, plan: Plan) -> None:
+    for directory in (plan.out, run.directory):
+        if directory.exists() and not directory.is_dir():
+            raise require.refuse("--out", "be a directory", str(directory))
+    if (plan.out / SETTINGS_FILE).exists():
+        holder = _stored_identity(plan.out)["id"]
+        raise ValueError(f"{plan.out} holds the experiment {holder!r}; choose another --out")
+    if not _holds_files(run.directory):
+        return
+    if not (run.directory / SETTINGS_FILE).exists():
+        raise ValueError(
+            f"{run.directory} holds files but no {SETTINGS_FILE}; choose another --out"
+        )
+    holder = _stored_identity(run.directory)["id"]
+    if holder != run.experiment.id:
+        raise ValueError(f"{run.directory} holds the experiment {holder!r}; choose another --out")
+
+
+def _holds_files(directory: Path) -> bool:
+    return directory.exists() and any(
+        not file.name.endswith(DRAFT_SUFFIX) for file in directory.iterdir()
+    )
+
+
+def _stored_identity(directory: Path) -> dict[str, Any]:
+    path = directory / SETTINGS_FILE
+    try:
+        identity = json.loads(path.read_text(encoding="utf-8"))
+        if {"id", "version", "settings"} <= identity.keys():
+            return dict(identity)
+    except (ValueError, AttributeError):
+        pass
+    raise ValueError(f"{path} is not the settings of an experiment; choose another --out")
+
+
+def _check_identity(run: Run) -> None:
+    """A run is continued only with the settings it was begun with."""
+    before, now = _stored_identity(run.directory), run.identity
+    difference = _difference(
+        {"version": before["version"], **before["settings"]},
+        {"version": now["version"], **now["settings"]},
+    )
+    if difference:
+        raise ValueError(f"{run.directory} cannot be continued: {difference}; choose another --out")
+
+
+def _difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    """The first entry that differs, in words; empty if none does."""
+    for name in {**before, **now}:
+        if name not in before or name not in now:
+            return f"its {name} is {'new' if name not in before else 'no longer known'}"
+        if before[name] != now[name]:
+            return f"its {name} was {before[name]!r} and is now {now[name]!r}"
+    return ""
+
+
+def _carried_out(run: Run, workers: Workers, report: ProgressReport) -> bool:
+    """Runs what is left of an experiment and concludes it; whether it could be concluded."""
+    run.directory.mkdir(parents=True, exist_ok=True)
+    if not run.finished:
+        write_json_atomically(run.directory / SETTINGS_FILE, run.identity)
+    jobs = run.jobs
+    num_jobs = len(run.cells) * run.num_seeds
+    report.begin(run.experiment.id, num_jobs, num_jobs - len(jobs))
+    failures = []
+    with ResultLog(run.directory / RESULTS_FILE) as log:
+        for outcome in workers.outcomes(jobs):
+            error = _stored(outcome, log)
+            if error:
+                failures.append(f"{outcome.job.cell}, seed {outcome.job.seed}: {error}")
+            report.advance()
+    if failures:
+        _tell_failures(run, failures, report)
+        return False
+    _conclude(run, report)
+    return True
+
+
+def _stored(outcome: Outcome, log: ResultLog) -> str:
+    """Appends the outcome of a job that succeeded; why not, in words, if it did not."""
+    if outcome.result is None:
+        return outcome.error
+    try:
+        log.append(
+            {
+                "cell": outcome.job.cell,
+                "seed": outcome.job.seed,
+                "seconds": outcome.seconds,
+                "result": outcome.result,
+            }
+        )
+    except (ValueError, TypeError) as error:
+        return f"a result that cannot be stored: {error}"
+    return ""
+
+
+def _tell_failures(run: Run, failures: Sequence[str], report: ProgressReport) -> None:
+    for failure in failures[:_FAILURES_TOLD]:
+        report.say(f"{run.experiment.id}: failed: {failure}")
+    if len(failures) > _FAILURES_TOLD:
+        report.say(f"{run.experiment.id}: and {len(failures) - _FAILURES_TOLD} more")
+    report.say(
+        f"{run.experiment.id}: {len(failures)} jobs failed, so there is no summary; the others "
+        "are kept, and --resume runs those that failed again"
+    )
+
+
+def _conclude(run: Run, report: ProgressReport) -> None:
+    """Makes the summary and the figures from what is stored."""
+    records, seconds = _records(run)
+    summary = run.experiment.summarise(run.settings, records)
+    files = run.experiment.draw(run.settings, summary, run.directory)
+    write_json_atomically(
+        run.directory / SUMMARY_FILE,
+        {
+            "id": run.experiment.id,
+            "title": run.experiment.title,
+            "claims": [claim.as_json() for claim in summary.claims],
+            "seeds": run.num_seeds,
+            "settings": run.identity["settings"],
+            "version": __version__,
+            "command": run.command,
+            "seconds": round(seconds, 1),
+            "figures": [str(file.relative_to(run.directory)) for file in files],
+            "data": summary.data,
+        },
+    )
+    report.say(f"{run.experiment.id}: {_verdicts(summary)} ({run.directory})")
+
+
+def _records(run: Run) -> tuple[list[Record], float]:
+    """The run's records in order of cells and seeds, and the seconds of computing they took."""
+    stored = {
+        (entry["cell"], entry["seed"]): entry
+        for entry in read_results(run.directory / RESULTS_FILE)
+    }
+    records, seconds = [], 0.0
+    for cell in run.cells:
+        for seed in range(run.num_seeds):
+            entry = stored[cell.name, seed]
+            settings = {**run.settings, **cell.settings}
+            records.append(Record(cell.name, settings, seed, entry["result"]))
+            seconds += entry["seconds"]
+    return records, seconds
+
+
+def _verdicts(summary: Summary) -> str:
+    verdicts = [claim.verdict for claim in summary.claims]
+    counts = {verdict: verdicts.count(verdict) for verdict in dict.fromkeys(verdicts)}
+    return ", ".join(f"{count} {verdict}" for verdict, count in counts.items()) or "no claims"

@@ -1,0 +1,1 @@
+"""What came out: stored results and their intervals."""

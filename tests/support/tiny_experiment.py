@@ -1,0 +1,103 @@
+"""An experiment of a few milliseconds whose jobs can pause, fail, or take their process down."""
+
+import os
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ezgreedy.experiments.experiment import (
+    Cell,
+    Claim,
+    Experiment,
+    Record,
+    Settings,
+    Summary,
+    results_by_cell,
+)
+from ezgreedy.experiments.runner import Plan, reproduce
+from ezgreedy.results.intervals import mean_interval
+
+
+def cells(settings: Settings) -> list[Cell]:
+    return [Cell(f"shift {shift}", {"shift": shift}) for shift in settings["shifts"]]
+
+
+def run_seed(settings: Settings, seed: int) -> Mapping[str, Any]:
+    time.sleep(settings["pause"])
+    if settings["meeting"]:
+        _finish_second_after_first(Path(settings["meeting"]), settings["shift"], seed)
+    trouble = settings["trouble"] if (settings["shift"], seed) == (1, 1) else ""
+    if trouble == "raise":
+        raise ArithmeticError("the sum diverged")
+    if trouble == "exit":
+        os._exit(3)
+    value = np.random.default_rng([seed, settings["shift"]]).random() + settings["shift"]
+    return {"value": np.nan if trouble == "nan" else value}
+
+
+def _finish_second_after_first(meeting: Path, shift: int, seed: int) -> None:
+    """Makes the first job finish after the second, whatever the load; needs two processes."""
+    if (shift, seed) == (1, 0):
+        meeting.touch()
+    while (shift, seed) == (0, 0) and not meeting.exists():
+        time.sleep(0.01)
+    time.sleep(0.3 if (shift, seed) == (0, 0) else 0.0)
+
+
+def summarise(settings: Settings, records: Sequence[Record]) -> Summary:
+    rng = np.random.default_rng(0)
+    values = {
+        cell: [result["value"] for result in results]
+        for cell, results in results_by_cell(records).items()
+    }
+    numbers = {cell: mean_interval(samples, rng) for cell, samples in values.items()}
+    claim = Claim("Shifts shift.", "reproduced", {**numbers, "cells": len(values)})
+    return Summary([claim], {"values": values})
+
+
+def draw(settings: Settings, summary: Summary, directory: Path) -> list[Path]:
+    from ezgreedy.figures import curves, style
+
+    series = [
+        curves.Series(cell, range(len(values)), values)
+        for cell, values in summary.data["values"].items()
+    ]
+    panel = curves.Panel(series, "seed", "value")
+    return style.save(curves.learning_curves([panel]), directory / "values")
+
+
+TINY = Experiment(
+    id="tiny",
+    title="Nothing of the paper",
+    shows="that the machinery runs",
+    settings={"shifts": [0, 1, 2], "pause": 0.0, "meeting": "", "trouble": ""},
+    quick={"shifts": [0, 1]},
+    num_seeds=4,
+    num_quick_seeds=1,
+    cost_seconds=0.1,
+    cells=cells,
+    run_seed=run_seed,
+    summarise=summarise,
+    draw=draw,
+)
+
+
+def tiny(**settings: Any) -> Experiment:
+    """The experiment with some settings changed."""
+    return replace(TINY, settings={**TINY.settings, **settings})
+
+
+def main() -> int:
+    """Runs it as a program: OUT PROCESSES PAUSE [--resume]."""
+    out, processes, pause = sys.argv[1:4]
+    plan = Plan(Path(out), num_processes=int(processes), resumes="--resume" in sys.argv)
+    return reproduce([tiny(pause=float(pause))], plan)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

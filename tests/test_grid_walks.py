@@ -1,0 +1,53 @@
+import numpy as np
+import pytest
+
+from ezgreedy import EZGreedy
+from ezgreedy.grid_walks import DOWN, LEFT, RIGHT, UP, OpenGrid, first_visits
+
+
+def one_walk(explore: EZGreedy, grid: OpenGrid) -> dict[tuple[int, int], int]:
+    """The obvious loop over one walk."""
+    start = (grid.start_row, grid.size // 2)
+    first: dict[tuple[int, int], int] = {}
+    row, column = start
+    for step in range(grid.num_steps):
+        first.setdefault((row, column), step)
+        action = int(explore(np.array([DOWN]))[0])
+        if row == grid.size - 1 and action == DOWN:
+            (row, column) = start
+            explore.reset(np.array([True]))
+            continue
+        row += {UP: -1, DOWN: 1}.get(action, 0)
+        column += {LEFT: -1, RIGHT: 1}.get(action, 0)
+        row, column = max(row, 0), min(max(column, 0), grid.size - 1)
+    return first
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize("start_row", [0, 1])
+def test_walks_side_by_side_are_single_walks(epsilon: float, start_row: int) -> None:
+    grid = OpenGrid(size=7, num_steps=400, start_row=start_row)
+    together = first_visits(EZGreedy(4, epsilon, lanes=3, seed=5), grid)
+    for lane in range(3):
+        alone = one_walk(EZGreedy(4, epsilon, lanes=1, seed=5, first_lane=lane), grid)
+        for cell in np.ndindex(7, 7):
+            assert together[(lane, *cell)] == alone.get(cell, grid.num_steps)
+
+
+def test_a_greedy_walk_goes_straight_down() -> None:
+    visits = first_visits(EZGreedy(4, 0.0), OpenGrid(size=5, num_steps=9, start_row=1))[0]
+    assert visits[:, 2].tolist() == [9, 0, 1, 2, 3]
+    assert (visits[:, [0, 1, 3, 4]] == 9).all()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"size": 2}, "size must be at least 3; got 2"),
+        ({"num_steps": 0}, "num_steps must be at least 1; got 0"),
+        ({"start_row": 23}, "start_row must be at most 22; got 23"),
+    ],
+)
+def test_impossible_grids_are_refused(changes: dict[str, int], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        OpenGrid(**changes)
