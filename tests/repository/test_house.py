@@ -26,7 +26,16 @@ ROOMS = [
     "finite_mdp",
     "envs",
     "exploration",
+    "agents",
+    "kernels",
+    "grid_walks",
     "demonstration",
+    "results",
+    "analysis",
+    "figures",
+    "experiments",
+    "report",
+    "commands",
     "cli",
 ]
 HEAVY = {"torch", "numba", "ray", "matplotlib", "gymnasium", "scipy", "ale_py", "rich"}

@@ -39,6 +39,7 @@ class Purpose(IntEnum):
     DURATION = 2
     OPTION_POLICY = 3
     OPTION_TERMINATION = 4
+    GREEDY_TIE = 5  # for agents: which of several equally good actions is the greedy one
 
 
 def finalise(words: UInt64Array) -> UInt64Array:
