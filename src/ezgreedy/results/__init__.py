@@ -1,0 +1,1 @@
+"""What came out of runs, and how sure of it we are."""
