@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ezgreedy import __version__, demonstration
+from ezgreedy.commands import coverage
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -37,6 +38,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"ezgreedy {__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     _add_demo(commands)
+    coverage.add_parser(commands)
     return parser
 
 
