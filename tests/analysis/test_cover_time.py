@@ -3,12 +3,12 @@ from itertools import product
 
 import numpy as np
 import pytest
-from support.plain_walk import PlainWalk, processes
-from support.small_mdps import corridor, deterministic, random_mdp, room
 
 from ezgreedy import Fixed, Zeta
 from ezgreedy.analysis.cover_time import CoverTimes, cover_times, exact_cover_times, pairs_to_visit
 from ezgreedy.analysis.process import ExplorationProcess
+from support.plain_walk import PlainWalk, processes
+from support.small_mdps import corridor, deterministic, random_mdp, room
 
 
 @pytest.mark.parametrize("name", processes())

@@ -3,7 +3,6 @@ from itertools import product
 
 import numpy as np
 import pytest
-from support.small_mdps import corridor, deep_sea, deterministic, random_mdp, ring, room
 
 from ezgreedy import FiniteMDP, Fixed, Geometric, PlusOne, Uniform, Zeta
 from ezgreedy.analysis.exact import (
@@ -14,6 +13,7 @@ from ezgreedy.analysis.exact import (
 )
 from ezgreedy.analysis.process import ExplorationProcess
 from ezgreedy.analysis.tabular import tabular_first_visits
+from support.small_mdps import corridor, deep_sea, deterministic, random_mdp, ring, room
 
 
 class AllUnknowns:

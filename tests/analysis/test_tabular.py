@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
-from support.plain_walk import PlainWalk, processes
-from support.small_mdps import corridor, deep_sea, random_mdp, room
 
 from ezgreedy import Fixed, Zeta
 from ezgreedy.analysis.process import ExplorationProcess, reachable_states
 from ezgreedy.analysis.tabular import tabular_first_visits
+from support.plain_walk import PlainWalk, processes
+from support.small_mdps import corridor, deep_sea, random_mdp, room
 
 
 @pytest.mark.parametrize("max_episode_steps", [None, 7])

@@ -1,12 +1,12 @@
 """Exploration of a finite MDP in plain Python: the obvious twin of the compiled walks."""
 
 import numpy as np
-from support.small_mdps import corridor, deep_sea, random_mdp, room
 
 from ezgreedy import EZGreedy, Fixed, Zeta
 from ezgreedy.analysis.process import ExplorationProcess
 from ezgreedy.analysis.tabular import world_seed
 from ezgreedy.exploration.streams import Purpose, Streams
+from support.small_mdps import corridor, deep_sea, random_mdp, room
 
 
 class PlainWalk:
