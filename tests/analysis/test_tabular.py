@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from ezgreedy import Fixed, Zeta
-from ezgreedy.analysis.process import ExplorationProcess, reachable_states
+from ezgreedy.analysis.process import ExplorationProcess
 from ezgreedy.analysis.tabular import tabular_first_visits
 from support.plain_walk import PlainWalk, processes
 from support.small_mdps import corridor, deep_sea, random_mdp, room
@@ -53,7 +53,7 @@ def test_grid_world_is_covered_as_in_the_study():
 def test_states_that_no_action_leads_to_are_not_reachable():
     mdp = deep_sea(3)
     expected = np.array([[1, 0, 0], [1, 1, 0], [1, 1, 1], [1, 1, 1]], dtype=bool)
-    np.testing.assert_array_equal(reachable_states(mdp).reshape(4, 3), expected)
+    np.testing.assert_array_equal(mdp.reachable_states().reshape(4, 3), expected)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@ import json
 
 import numpy as np
 
-from ezgreedy.analysis.process import reachable_states
 from ezgreedy.cli import main
 from ezgreedy.experiments import cover_times
 from ezgreedy.experiments.experiment import Record
@@ -16,7 +15,7 @@ def test_processes_are_the_corridor_the_room_and_deep_sea():
         ("deep-sea", 4, deep_sea(4)),
     ):
         mdp = cover_times._mdp(family, size)
-        acting = reachable_states(mdp) & ~mdp.ends
+        acting = mdp.reachable_states() & ~mdp.ends
         assert acting.sum() >= size
         np.testing.assert_array_equal(mdp.start, expected.start)
         np.testing.assert_array_equal(mdp.transitions[acting], expected.transitions[acting])

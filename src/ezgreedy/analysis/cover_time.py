@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ezgreedy import requirements as require
-from ezgreedy.analysis.process import ExplorationProcess, reachable_states
+from ezgreedy.analysis.process import ExplorationProcess
 from ezgreedy.analysis.tabular import (
     Lanes,
     Place,
@@ -65,7 +65,7 @@ class CoverTimes:
 def pairs_to_visit(process: ExplorationProcess) -> BoolArray:
     """The pairs that some sequence of actions reaches, [states, actions]."""
     mdp = process.mdp
-    acting = reachable_states(mdp) & ~mdp.ends
+    acting = mdp.reachable_states() & ~mdp.ends
     return np.repeat(acting[:, None], mdp.num_actions, axis=1)
 
 

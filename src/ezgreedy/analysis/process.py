@@ -15,7 +15,7 @@ from scipy import sparse
 from ezgreedy import requirements as require
 from ezgreedy.exploration.durations import DurationLaw, Zeta
 from ezgreedy.finite_mdp import FiniteMDP
-from ezgreedy.requirements import BoolArray, IntArray
+from ezgreedy.requirements import IntArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,13 +68,3 @@ class ExplorationProcess:
             sparse.csr_array(self.mdp.transitions[:, action] * going)
             for action in range(self.mdp.num_actions)
         )
-
-
-def reachable_states(mdp: FiniteMDP) -> BoolArray:
-    """States that some sequence of actions reaches, terminal ones included, [states]."""
-    edges = (mdp.transitions > 0).any(axis=1) & ~mdp.ends[:, None]
-    reached = fresh = mdp.start > 0
-    while fresh.any():
-        fresh = edges[fresh].any(axis=0) & ~reached
-        reached = reached | fresh
-    return reached
