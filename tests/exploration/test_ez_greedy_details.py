@@ -88,6 +88,22 @@ def test_an_options_action_is_drawn_among_legal_ones():
         np.testing.assert_allclose(explore.probabilities, 0.5 / 3 + 0.5 * (expected == 0))
 
 
+def test_a_draw_on_a_boundary_goes_to_the_action_that_begins_there():
+    legal = np.array([[False, True, False, True]])
+    for u, expected in ((0.0, 1), (np.nextafter(0.5, 0.0), 1), (0.5, 3)):
+        for weights in (None, [7.0, 2.0, 1.0, 2.0]):
+            explore = EZGreedy(4, 0.5, Fixed(1), action_weights=weights)
+            scripted(explore, {(0, 0): (HEADS, u, 0.0)})
+            assert explore(np.array([1]), legal=legal).tolist() == [expected]
+
+
+def test_a_positive_weight_is_never_too_small_to_be_drawn():
+    explore = EZGreedy(3, 1.0, Fixed(1), action_weights=[1.0, 1e-30, 0.0])
+    scripted(explore, {(0, 0): (HEADS, ALMOST_ONE, 0.0)})
+    assert explore(np.array([0])).tolist() == [1]
+    assert 0.0 < explore.probabilities[0] < 1e-11
+
+
 def test_an_option_whose_action_becomes_illegal_ends():
     script = {(0, 0): (HEADS, 0.5, 0.0), (1, 0): (HEADS, 0.5, 0.0), (1, 1): (HEADS, 0.0, 0.0)}
     explore = scripted(EZGreedy(4, 0.5, Fixed(3), lanes=2), script)
