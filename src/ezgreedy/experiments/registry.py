@@ -13,7 +13,10 @@ from ezgreedy.experiments.experiment import Experiment
 _MODULES = (
     "fig1_gridworld_coverage",
     "fig2_chain_durations",
+    "fig3_deepsea",
     "fig3_gridworld",
+    "appendix_deepsea_randomized",
+    "ablation_readings",
 )
 
 
