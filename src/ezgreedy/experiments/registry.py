@@ -10,7 +10,15 @@ from ezgreedy.experiments.experiment import Experiment
 
 # In the order of the paper. Each module defines EXPERIMENT, and imports what is heavy (numba,
 # matplotlib) only inside its functions, so that listing stays quick.
-_MODULES = ("fig1_gridworld_coverage", "cover_times")
+_MODULES = (
+    "fig1_gridworld_coverage",
+    "fig2_chain_durations",
+    "fig3_deepsea",
+    "fig3_gridworld",
+    "appendix_deepsea_randomized",
+    "ablation_readings",
+    "cover_times",
+)
 
 
 @cache

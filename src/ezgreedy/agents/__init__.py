@@ -1,0 +1,1 @@
+"""Who learns: small agents that work with every policy of `exploration`."""

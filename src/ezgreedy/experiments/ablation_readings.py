@@ -1,0 +1,269 @@
+"""Which of the claims on GridWorld and DeepSea depend on how the paper is read?
+
+Every choice that the paper leaves open is changed alone, from the same defaults, and the same three
+questions are asked each time: is GridWorld learned sooner, is its room covered sooner, is DeepSea
+learned sooner? Budget-matched means that εz-greedy's ε is lowered until as large a share of its
+steps is exploratory as of ε-greedy's, in the long run.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ezgreedy.experiments.experiment import (
+    Cell,
+    Claim,
+    Experiment,
+    Number,
+    Record,
+    Settings,
+    Summary,
+    results_by_cell,
+    verdict_of,
+)
+from ezgreedy.experiments.readings import EZ_SETTINGS, POLICIES, law_of, policy_of
+from ezgreedy.exploration.durations import matched_epsilon
+from ezgreedy.results.intervals import Interval, mean_interval
+
+DEFAULT = "our defaults"
+
+# What a reading changes, in the words of the settings.
+READINGS: dict[str, dict[str, Any]] = {
+    DEFAULT: {},
+    "n + 1 plays": {"plays": "n+1"},
+    "options carry over": {"carries_over_episodes": True},
+    "cap 100": {"cap": 100},
+    "clipped at the cap": {"tail": "clip"},
+    "clipped at cap 100": {"tail": "clip", "cap": 100},
+    "ties to the first": {"ties": "first"},
+    "cost on every step": {"cost_on": "step"},
+    "budget-matched ε": {"matches_budget": True},
+}
+# Changes that ε-greedy does not see: there its default run is the one to compare with.
+_EZ_ONLY = ("plays", "carries_over_episodes", "cap", "tail", "matches_budget")
+
+# Readings that a task cannot tell apart: walks neither learn nor end.
+_NO_CONCERN: dict[str, tuple[str, ...]] = {
+    "learning": ("cost on every step",),
+    "coverage": (
+        "options carry over",
+        "ties to the first",
+        "cost on every step",
+        "budget-matched ε",
+    ),
+    "deep_sea": (),
+}
+
+TASKS = {
+    "learning": "GridWorld: return of the first 100 episodes",
+    "coverage": "GridWorld: mean steps to the first visit",
+    "deep_sea": "DeepSea: episodes to learn",
+}
+
+SETTINGS: dict[str, Any] = {
+    **EZ_SETTINGS,
+    "ties": "random",
+    "cost_on": "right",
+    "matches_budget": False,
+    "grid_step_size": 0.1,
+    "grid_epsilon": 0.1,
+    "grid_discount": 0.99,
+    "num_grid_episodes": 100,
+    "num_walks_per_seed": 4,
+    "num_walk_steps": 5000,
+    "sea_size": 20,
+    "sea_step_size": 1.0,
+    "num_sea_episodes": 200_000,
+    "bootstrap_seed": 0,
+}
+
+
+def cells(settings: Settings) -> list[Cell]:
+    """Both policies under every reading that they can tell from the default."""
+    return [
+        Cell(_cell_name(policy, reading), {"policy": policy, **changes})
+        for reading, changes in READINGS.items()
+        for policy in POLICIES
+        if policy == "ez" or _source(reading) == reading
+    ]
+
+
+def run_seed(settings: Settings, seed: int) -> dict[str, Any]:
+    """All three tasks of one policy under one reading."""
+    from ezgreedy.envs.deep_sea import DeepSea
+    from ezgreedy.kernels.pure_exploration import grid_world_first_visits
+    from ezgreedy.kernels.tabular import Budget, Room, rule, run_deep_sea, run_grid_world, sea_of
+
+    ties, room = settings["ties"], Room()
+    how = rule(settings["grid_step_size"], settings["grid_discount"], ties=ties)
+    policy = policy_of(settings, _epsilon(settings, settings["grid_epsilon"]))
+    grid = run_grid_world(seed, room, policy, how, Budget(settings["num_grid_episodes"]))
+    walker, num_steps = policy_of(settings, 1.0), settings["num_walk_steps"]
+    walks = [
+        grid_world_first_visits(seed, lane, room, walker, num_steps)
+        for lane in range(settings["num_walks_per_seed"])
+    ]
+    size = settings["sea_size"]
+    policy = policy_of(settings, _epsilon(settings, 1.0 / (size + 1)))
+    sea = run_deep_sea(
+        seed,
+        sea_of(DeepSea(size, cost_on=settings["cost_on"])),
+        policy,
+        rule(settings["sea_step_size"], ties=ties),
+        Budget(settings["num_sea_episodes"], stops_when_learned=True),
+    )
+    return {
+        "learning": float(grid.returns.mean()),
+        "coverage": float(np.mean(walks)),
+        "deep_sea": settings["num_sea_episodes"] if sea.learned is None else sea.learned,
+    }
+
+
+def summarise(settings: Settings, records: Sequence[Record]) -> Summary:
+    """One claim for each task: does it hold under all readings, and if not, which ones matter?"""
+    results = results_by_cell(records)
+    rng = np.random.default_rng(settings["bootstrap_seed"])
+    table = {
+        task: {
+            reading: _row(results, task, reading, rng)
+            for reading in READINGS
+            if reading not in _NO_CONCERN[task]
+        }
+        for task in TASKS
+    }
+    sentences = {
+        "learning": "εz-greedy learns GridWorld sooner than ε-greedy.",
+        "coverage": "εz-greedy covers GridWorld sooner than ε-greedy, by the mean over cells.",
+        "deep_sea": f"εz-greedy learns DeepSea of size {settings['sea_size']} sooner than "
+        "ε-greedy.",
+    }
+    claims = [_claim(task, sentences[task], rows) for task, rows in table.items()]
+    data = {
+        task: {
+            reading: {
+                **{policy: _plain(row[policy]) for policy in POLICIES},
+                "holds": _holds(task, row),
+            }
+            for reading, row in rows.items()
+        }
+        for task, rows in table.items()
+    }
+    return Summary(claims, {"table": data})
+
+
+def draw(settings: Settings, summary: Summary, directory: Path) -> list[Path]:
+    """A row for each reading, a column for each task: both policies with their intervals."""
+    from ezgreedy.figures import style
+
+    colours = {"eps": style.EPS_COLOUR, "ez": style.EZ_COLOUR}
+    names = list(READINGS)
+    with style.voice():
+        figure = style.new_figure(11.0, 0.36 * len(READINGS) + 1.3)
+        axes = figure.subplots(1, len(TASKS), sharey=True)
+        for axis, (task, title) in zip(axes, TASKS.items(), strict=True):
+            shown = summary.data["table"][task]
+            rows = list(shown.values())
+            places = np.array([names.index(reading) for reading in shown])
+            for shift, (policy, label) in zip((-0.14, 0.14), POLICIES.items(), strict=True):
+                values = np.array([row[policy]["value"] for row in rows])
+                low = values - [row[policy]["low"] for row in rows]
+                high = np.array([row[policy]["high"] for row in rows]) - values
+                axis.errorbar(
+                    values,
+                    places + shift,
+                    xerr=np.maximum([low, high], 0.0),
+                    fmt="o",
+                    markersize=4.5,
+                    linewidth=1.6,
+                    color=colours[policy],
+                    label=label,
+                )
+            for place, row in zip(places, rows, strict=True):
+                if not row["holds"]:
+                    axis.axhspan(place - 0.45, place + 0.45, color="#f3dede", linewidth=0, zorder=0)
+            axis.set(title=title, yticks=range(len(names)), yticklabels=names)
+            axis.set_ylim(len(names) - 0.5, -0.5)
+            axis.grid(axis="x", color=style.FAINT_COLOUR, linewidth=0.5)
+            axis.set_axisbelow(True)
+        axes[-1].set_xscale("log")
+        handles, labels = axes[0].get_legend_handles_labels()
+        shade = figure.legend(
+            handles, labels, loc="outside lower center", ncols=2, title="shaded: εz is not sooner"
+        )
+        shade.get_title().set_fontsize(8.5)
+    return style.save(figure, directory / "readings")
+
+
+Results = Mapping[str, Sequence[Mapping[str, Any]]]
+Row = dict[str, Interval]
+
+
+def _claim(task: str, sentence: str, rows: Mapping[str, Row]) -> Claim:
+    numbers: dict[str, Number] = {
+        f"{reading}: {POLICIES[policy]}": row[policy]
+        for reading, row in rows.items()
+        for policy in POLICIES
+    }
+    holds = {reading: _holds(task, row) for reading, row in rows.items()}
+    holds_by_default = holds[DEFAULT]
+    changed = [reading for reading, held in holds.items() if held != holds_by_default]
+    return Claim(
+        sentence,
+        verdict_of(list(holds.values())),
+        numbers,
+        f"{TASKS[task]}; it holds where the intervals do not overlap. "
+        f"By our defaults it {'holds' if holds_by_default else 'does not hold'}; "
+        + (f"this changes under: {', '.join(changed)}." if changed else "no reading changes this."),
+    )
+
+
+def _row(results: Results, task: str, reading: str, rng: np.random.Generator) -> Row:
+    """Both policies under a reading; ε-greedy under the default where it sees no difference."""
+    sources = {"eps": _source(reading), "ez": reading}
+    return {
+        policy: mean_interval([entry[task] for entry in results[_cell_name(policy, source)]], rng)
+        for policy, source in sources.items()
+    }
+
+
+def _holds(task: str, row: Row) -> bool:
+    """Whether εz-greedy's whole interval is better: more return, or fewer steps or episodes."""
+    if task == "learning":
+        return row["ez"].low > row["eps"].high
+    return row["ez"].high < row["eps"].low
+
+
+def _source(reading: str) -> str:
+    """The reading under which ε-greedy is run for comparison."""
+    return DEFAULT if set(READINGS[reading]) <= set(_EZ_ONLY) else reading
+
+
+def _epsilon(settings: Settings, epsilon: float) -> float:
+    """ε, or the lower one that gives εz-greedy the same share of exploratory steps."""
+    return matched_epsilon(epsilon, law_of(settings)) if settings["matches_budget"] else epsilon
+
+
+def _plain(interval: Interval) -> dict[str, float]:
+    return {"value": interval.value, "low": interval.low, "high": interval.high}
+
+
+def _cell_name(policy: str, reading: str) -> str:
+    return f"{policy}, {reading}"
+
+
+EXPERIMENT = Experiment(
+    id="ablation-readings",
+    title="Ablation: the readings that the paper leaves open",
+    shows="which claims on GridWorld and DeepSea depend on how the paper is read",
+    settings=SETTINGS,
+    quick={"sea_size": 10, "num_sea_episodes": 20_000},
+    num_seeds=30,
+    cost_seconds=30.0,
+    cells=cells,
+    run_seed=run_seed,
+    summarise=summarise,
+    draw=draw,
+    num_quick_seeds=3,
+)

@@ -1,0 +1,187 @@
+"""Appendix: is εz-greedy no better than ε-greedy when actions mean another thing in every state?
+
+DeepSea with action effects drawn at random for each state, once for a training run. Repeating an
+action then leads nowhere in particular. The same runs with consistent effects stand beside it.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ezgreedy.experiments.experiment import (
+    Cell,
+    Claim,
+    Experiment,
+    Number,
+    Record,
+    Settings,
+    Summary,
+    results_by_cell,
+    verdict_of,
+)
+from ezgreedy.experiments.readings import EZ_SETTINGS, POLICIES, binned, curve, policy_of
+from ezgreedy.results.intervals import Interval, mean_interval
+
+EFFECTS = ("randomised", "consistent")
+
+SETTINGS: dict[str, Any] = {
+    **EZ_SETTINGS,
+    "step_size": 1.0,
+    "epsilon_times": 1.0,  # Paper: ε = 1/(N + 1)
+    "sizes": [10, 20],
+    "cost_on": "right",
+    "other_move": "left",
+    "discount": 1.0,
+    "ties": "random",
+    "num_episodes": 200_000,
+    "num_bins": 50,
+    "bootstrap_seed": 0,
+}
+
+
+def cells(settings: Settings) -> list[Cell]:
+    """Both policies at every size, with both kinds of effects."""
+    return [
+        Cell(
+            _cell_name(policy, effects, size),
+            {"policy": policy, "effects": effects, "size": size},
+        )
+        for size in settings["sizes"]
+        for effects in EFFECTS
+        for policy in POLICIES
+    ]
+
+
+def run_seed(settings: Settings, seed: int) -> dict[str, Any]:
+    """One training run; the effects of actions are drawn from the run's own seed."""
+    from ezgreedy.envs.deep_sea import DeepSea
+    from ezgreedy.kernels.tabular import Budget, rule, run_deep_sea, sea_of
+
+    env = DeepSea(
+        settings["size"],
+        seed if settings["effects"] == "randomised" else None,
+        settings["cost_on"],
+        other_move=settings["other_move"],
+    )
+    how = rule(settings["step_size"], settings["discount"], ties=settings["ties"])
+    policy = policy_of(settings, settings["epsilon_times"] / (env.size + 1))
+    run = run_deep_sea(seed, sea_of(env), policy, how, Budget(settings["num_episodes"]))
+    return {
+        "first_success": run.first_success,
+        "learned": run.learned,
+        "return": float(run.returns.mean()),
+        "curve": binned(run.returns, settings["num_bins"]),
+    }
+
+
+def summarise(settings: Settings, records: Sequence[Record]) -> Summary:
+    """Judges that there is no advantage, at every size."""
+    results = results_by_cell(records)
+    rng = np.random.default_rng(settings["bootstrap_seed"])
+    numbers: dict[str, Number] = {}
+    holds = []
+    for size in settings["sizes"]:
+        found = {effects: _compared(results, effects, size, rng) for effects in EFFECTS}
+        for compared in found.values():
+            numbers |= compared
+        holds.append(not _is_better(results, size, rng))
+    claim = Claim(
+        "An adversarial modification to DeepSea causes εz-greedy to perform no better than "
+        "ε-greedy.",
+        verdict_of(holds),
+        numbers,
+        "It holds at a size if εz-greedy's average return over all episodes is not above "
+        "ε-greedy's by its whole interval and it does not learn in more runs. Consistent effects "
+        "are given for comparison.",
+    )
+    curves = {
+        cell: curve([entry["curve"] for entry in entries], rng) for cell, entries in results.items()
+    }
+    return Summary([claim], {"curves": curves})
+
+
+def draw(settings: Settings, summary: Summary, directory: Path) -> list[Path]:
+    """A panel for each size: average return over episodes."""
+    from ezgreedy.figures import curves, style
+
+    num_bins = settings["num_bins"]
+    width = settings["num_episodes"] // num_bins
+    lines = (
+        ("eps", "randomised", style.EPS_COLOUR),
+        ("ez", "randomised", style.EZ_COLOUR),
+        ("ez", "consistent", style.OTHER_COLOURS[0]),
+    )
+    panels = [
+        curves.Panel(
+            [
+                curves.Series(
+                    f"{POLICIES[policy]}, {effects}",
+                    [(index + 0.5) * width / 1000 for index in range(num_bins)],
+                    **summary.data["curves"][_cell_name(policy, effects, size)],
+                    colour=colour,
+                )
+                for policy, effects, colour in lines
+            ],
+            "thousand episodes",
+            "average return",
+            f"N = {size}",
+        )
+        for size in settings["sizes"]
+    ]
+    figure = curves.learning_curves(panels)
+    with style.voice():
+        for axis in figure.axes:
+            # Both policies lie on zero; dashes let one be seen through the other.
+            axis.lines[1].set_linestyle((0, (4, 4)))
+            axis.legend()
+    return style.save(figure, directory / "returns")
+
+
+Results = Mapping[str, Sequence[Mapping[str, Any]]]
+
+
+def _compared(
+    results: Results, effects: str, size: int, rng: np.random.Generator
+) -> dict[str, Number]:
+    numbers: dict[str, Number] = {}
+    for policy, label in POLICIES.items():
+        entries = results[_cell_name(policy, effects, size)]
+        name = f"N = {size}, {effects}: {label}"
+        numbers[f"{name}, average return"] = _mean_return(entries, rng)
+        for event, word in (("first_success", "found the treasure"), ("learned", "learned")):
+            count = sum(entry[event] is not None for entry in entries)
+            numbers[f"{name}, {word}"] = f"{count} of {len(entries)}"
+    return numbers
+
+
+def _is_better(results: Results, size: int, rng: np.random.Generator) -> bool:
+    eps, ez = (results[_cell_name(policy, "randomised", size)] for policy in POLICIES)
+    learned = [sum(entry["learned"] is not None for entry in entries) for entries in (eps, ez)]
+    earns_more = _mean_return(ez, rng).low > max(_mean_return(eps, rng).high, 0.0)
+    return learned[1] > learned[0] or earns_more
+
+
+def _mean_return(entries: Sequence[Mapping[str, Any]], rng: np.random.Generator) -> Interval:
+    return mean_interval([entry["return"] for entry in entries], rng)
+
+
+def _cell_name(policy: str, effects: str, size: int) -> str:
+    return f"{policy}, {effects}, N = {size}"
+
+
+EXPERIMENT = Experiment(
+    id="appendix-deepsea-randomized",
+    title="Appendix: DeepSea with randomised action effects",
+    shows="that εz-greedy gains nothing where actions mean another thing in every state",
+    settings=SETTINGS,
+    quick={"num_episodes": 50_000},
+    num_seeds=5,
+    cost_seconds=30.0,
+    cells=cells,
+    run_seed=run_seed,
+    summarise=summarise,
+    draw=draw,
+    num_quick_seeds=2,
+)

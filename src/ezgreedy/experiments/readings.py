@@ -1,0 +1,64 @@
+"""Which policy do these settings name, and how do two policies compare?
+
+What the tabular experiments share: the settings through which the paper's open choices about
+εz-greedy are named, and curves with intervals.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ezgreedy import requirements as require
+from ezgreedy.experiments.experiment import Settings
+from ezgreedy.exploration.durations import DurationLaw, Fixed, PlusOne, Zeta
+from ezgreedy.results.intervals import mean_interval
+
+if TYPE_CHECKING:
+    from ezgreedy.kernels.tabular import Exploration
+
+POLICIES = {"eps": "ε-greedy", "ez": "εz-greedy"}
+
+# εz-greedy as the paper's text has it, with a name for every choice.
+EZ_SETTINGS: dict[str, Any] = {
+    "mu": 2.0,
+    "cap": 10_000,  # Paper: all experiments but Rainbow's
+    "tail": "truncate",  # or "clip": what the cap does to longer durations
+    "plays": "n",  # or "n+1", as Algorithm 1 is printed
+    "carries_over_episodes": False,  # True if Algorithm 1, which never resets, is taken literally
+}
+
+
+def law_of(settings: Settings) -> DurationLaw:
+    """The duration law of `settings["policy"]`; ε-greedy plays once under every reading."""
+    if settings["policy"] == "eps":
+        return Fixed(1)
+    law = Zeta(settings["mu"], settings["cap"], settings["tail"])
+    plays = require.one_of("plays", settings["plays"], ("n", "n+1"))
+    return PlusOne(law) if plays == "n+1" else law
+
+
+def policy_of(settings: Settings, epsilon: float) -> "Exploration":
+    """The policy of `settings["policy"]` as kernels take it."""
+    from ezgreedy.kernels.tabular import exploration
+
+    return exploration(epsilon, law_of(settings), settings["carries_over_episodes"])
+
+
+def binned(values: ArrayLike, num_bins: int) -> list[float]:
+    """Means over successive equal parts of a row, [num_bins]; a rest at the end is left out."""
+    row = np.asarray(values, dtype=np.float64)
+    width = len(row) // num_bins
+    means: list[float] = row[: width * num_bins].reshape(num_bins, width).mean(axis=1).tolist()
+    return means
+
+
+def curve(rows: Sequence[Sequence[float]], rng: np.random.Generator) -> dict[str, list[float]]:
+    """Mean and interval at every point of curves, one for each seed."""
+    points = [mean_interval(column, rng) for column in np.asarray(rows).T]
+    return {
+        "mean": [round(point.value, 6) for point in points],
+        "low": [round(point.low, 6) for point in points],
+        "high": [round(point.high, 6) for point in points],
+    }

@@ -1,0 +1,326 @@
+"""Q-learning on the chain, DeepSea and GridWorld: one compiled loop for each.
+
+A run is lane 0 of its seed's streams. Loops differ only in the environment whose step they take and
+in what they keep of an episode; decisions and updates are the same lines for all. Budgets are in
+episodes and in steps, whichever ends first, so that a run can be compared after every single step.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ezgreedy import requirements as require
+from ezgreedy.agents.tabular import Ties, greedy_action, learn, target
+from ezgreedy.compilation import jit
+from ezgreedy.envs import chain, deep_sea, grid_world
+from ezgreedy.exploration.compiled import LaneStream, explore, lane_stream
+from ezgreedy.exploration.durations import DurationLaw, InverseTable
+from ezgreedy.requirements import FloatArray, IntArray
+
+NO_LIMIT = 2**62
+
+_CHAIN_ACTIONS = chain.NUM_ACTIONS
+_SEA_ACTIONS = deep_sea.NUM_ACTIONS
+_ROOM_ACTIONS = grid_world.NUM_ACTIONS
+_SURFACE_ROW, _SURFACE_COLUMN = deep_sea.FIRST_ROW, deep_sea.FIRST_COLUMN
+_CHAIN_START = chain.FIRST_STATE
+
+
+class Exploration(NamedTuple):
+    """How a run explores, as compiled code takes it."""
+
+    epsilon: float
+    durations: InverseTable
+    carries_over_episodes: bool
+
+
+class Rule(NamedTuple):
+    """How a run learns: see `QLearning`."""
+
+    step_size: float
+    discount: float = 1.0
+    initial_value: float = 0.0
+    has_random_ties: bool = True
+
+
+class Budget(NamedTuple):
+    """When a run ends: after so many episodes or steps, or once it has learned."""
+
+    num_episodes: int
+    num_steps: int = NO_LIMIT
+    stops_when_learned: bool = False
+
+
+class Sea(NamedTuple):
+    """A DeepSea: see `deep_sea.step`."""
+
+    mapping: deep_sea.ActionMapping
+    right_cost: float
+    other_cost: float
+    left_shift: int
+
+
+class Room(NamedTuple):
+    """A GridWorld with a goal, and how long an episode may last."""
+
+    size: int = grid_world.SIZE
+    start_row: int = grid_world.FIRST_ROW
+    start_column: int = grid_world.FIRST_COLUMN
+    goal_row: int = grid_world.GOAL[0]
+    goal_column: int = grid_world.GOAL[1]
+    step_limit: int = grid_world.STEP_LIMIT
+
+
+def exploration(
+    epsilon: float, durations: DurationLaw, carries_over_episodes: bool = False
+) -> Exploration:
+    """εz-greedy with this law; with `Fixed(1)` it is ε-greedy."""
+    return Exploration(
+        require.number("epsilon", epsilon, 0.0, 1.0),
+        durations.inverse,
+        require.flag("carries_over_episodes", carries_over_episodes),
+    )
+
+
+def rule(
+    step_size: float, discount: float = 1.0, initial_value: float = 0.0, ties: Ties = "random"
+) -> Rule:
+    """Q-learning's settings, checked."""
+    return Rule(
+        require.number("step_size", step_size, 0.0, 1.0),
+        require.number("discount", discount, 0.0, 1.0),
+        require.number("initial_value", initial_value, -np.inf),
+        require.one_of("ties", ties, ("random", "first")) == "random",
+    )
+
+
+@jit
+def decide(
+    stream: LaneStream,
+    step: int,
+    policy: Exploration,
+    has_random_ties: bool,
+    values: FloatArray,
+    state: int,
+    num_actions: int,
+    option: tuple[int, int],
+) -> tuple[int, tuple[int, int]]:
+    """The action of one step, and the option (its action, its plays left) afterwards."""
+    action, remaining, is_exploring = explore(
+        stream, step, policy.epsilon, policy.durations, num_actions, option[0], option[1]
+    )
+    if is_exploring:
+        return action, (action, remaining)
+    greedy = greedy_action(values, state, num_actions, has_random_ties, stream, step)
+    return greedy, (action, remaining)
+
+
+# Chain.
+
+
+@dataclass(frozen=True, eq=False)
+class ChainRun:
+    """What one run on the chain gave; `mean_return` is discounted and over whole episodes."""
+
+    mean_return: float
+    num_episodes: int
+    values: FloatArray
+
+
+def run_chain(seed: int, length: int, policy: Exploration, how: Rule, budget: Budget) -> ChainRun:
+    """Q-learning on a chain of `length` states."""
+    values = np.full((length + 1, _CHAIN_ACTIONS), how.initial_value)
+    total, num_episodes = _chain_loop(lane_stream(seed, 0), length, policy, how, budget, values)
+    return ChainRun(total / max(num_episodes, 1), num_episodes, values)
+
+
+@jit
+def _chain_loop(
+    stream: LaneStream,
+    length: int,
+    policy: Exploration,
+    how: Rule,
+    budget: Budget,
+    values: FloatArray,
+) -> tuple[float, int]:
+    """Returns the sum of the discounted returns of whole episodes, and how many there were."""
+    total, num_episodes, step, option = 0.0, 0, 0, (0, 0)
+    while num_episodes < budget.num_episodes and step < budget.num_steps:
+        state, weight, gained, terminated = _CHAIN_START, 1.0, 0.0, False
+        while not terminated and step < budget.num_steps:
+            action, option = decide(
+                stream, step, policy, how.has_random_ties, values, state, _CHAIN_ACTIONS, option
+            )
+            step += 1
+            after, reward, terminated = chain.step(state, action, length)
+            aim = target(values, reward, after, terminated, _CHAIN_ACTIONS, how.discount)
+            learn(values, state, action, aim, how.step_size)
+            gained += weight * reward
+            weight *= how.discount
+            state = after
+        if terminated:
+            total += gained
+            num_episodes += 1
+        if not policy.carries_over_episodes:
+            option = (option[0], 0)
+    return total, num_episodes
+
+
+# DeepSea.
+
+
+@dataclass(frozen=True, eq=False)
+class DeepSeaRun:
+    """What one run on DeepSea gave.
+
+    Args:
+        returns: of every whole episode.
+        first_success: the number, from 1, of the first episode that found the treasure; or None.
+        learned: after how many episodes the greedy policy first led to it surely; or None.
+        values: the table at the end.
+    """
+
+    returns: FloatArray
+    first_success: int | None
+    learned: int | None
+    values: FloatArray
+
+
+def run_deep_sea(seed: int, sea: Sea, policy: Exploration, how: Rule, budget: Budget) -> DeepSeaRun:
+    """Q-learning on one DeepSea."""
+    size = len(sea.mapping)
+    values = np.full(((size + 1) * size, _SEA_ACTIONS), how.initial_value)
+    returns = np.zeros(budget.num_episodes)
+    num_episodes, success, learned = _deep_sea_loop(
+        lane_stream(seed, 0), sea, policy, how, budget, values, returns
+    )
+    return DeepSeaRun(returns[:num_episodes], success or None, learned or None, values)
+
+
+def sea_of(env: deep_sea.DeepSea) -> Sea:
+    """What compiled code takes of a DeepSea."""
+    return Sea(env.mapping, env.right_cost, env.other_cost, env.left_shift)
+
+
+@jit
+def _deep_sea_loop(
+    stream: LaneStream,
+    sea: Sea,
+    policy: Exploration,
+    how: Rule,
+    budget: Budget,
+    values: FloatArray,
+    returns: FloatArray,
+) -> tuple[int, int, int]:
+    """Fills `returns`; gives whole episodes, first success and learning, 0 if there was none."""
+    size = sea.mapping.shape[0]
+    num_episodes, success, learned, step, option = 0, 0, 0, 0, (0, 0)
+    while num_episodes < budget.num_episodes and step < budget.num_steps:
+        row, column, gained, terminated = _SURFACE_ROW, _SURFACE_COLUMN, 0.0, False
+        while not terminated and step < budget.num_steps:
+            state = row * size + column
+            action, option = decide(
+                stream, step, policy, how.has_random_ties, values, state, _SEA_ACTIONS, option
+            )
+            step += 1
+            row, column, reward, terminated = deep_sea.step(
+                row, column, action, sea.mapping, sea.right_cost, sea.other_cost, sea.left_shift
+            )
+            after = row * size + column
+            aim = target(values, reward, after, terminated, _SEA_ACTIONS, how.discount)
+            learn(values, state, action, aim, how.step_size)
+            gained += reward
+            if reward > 0.0 and success == 0:
+                success = num_episodes + 1
+        if terminated:
+            returns[num_episodes] = gained
+            num_episodes += 1
+        if not policy.carries_over_episodes:
+            option = (option[0], 0)
+        if learned == 0 and terminated and leads_to_treasure(values, sea.mapping, how):
+            learned = num_episodes
+            if budget.stops_when_learned:
+                break
+    return num_episodes, success, learned
+
+
+@jit
+def leads_to_treasure(values: FloatArray, mapping: deep_sea.ActionMapping, how: Rule) -> bool:
+    """Whether the greedy policy goes right all along the diagonal, whatever ties would say.
+
+    Asked after every episode, and cheap: what is learned spreads back from the treasure, so until
+    all is learned one of the first few states usually says no.
+    """
+    size = mapping.shape[0]
+    for place in range(size):
+        state, right = place * size + place, mapping[place, place]
+        right_value, other_value = values[state, right], values[state, 1 - right]
+        wins_ties = right == 0 and not how.has_random_ties
+        if right_value < other_value or (right_value == other_value and not wins_ties):
+            return False
+    return True
+
+
+# GridWorld.
+
+
+@dataclass(frozen=True, eq=False)
+class GridWorldRun:
+    """What one run on GridWorld gave: return and length of every whole episode, and the table."""
+
+    returns: FloatArray
+    lengths: IntArray
+    values: FloatArray
+
+
+def run_grid_world(
+    seed: int, room: Room, policy: Exploration, how: Rule, budget: Budget
+) -> GridWorldRun:
+    """Q-learning on one GridWorld."""
+    values = np.full((room.size * room.size, _ROOM_ACTIONS), how.initial_value)
+    returns = np.zeros(budget.num_episodes)
+    lengths = np.zeros(budget.num_episodes, dtype=np.int64)
+    num_episodes = _grid_world_loop(
+        lane_stream(seed, 0), room, policy, how, budget, values, (returns, lengths)
+    )
+    return GridWorldRun(returns[:num_episodes], lengths[:num_episodes], values)
+
+
+@jit
+def _grid_world_loop(
+    stream: LaneStream,
+    room: Room,
+    policy: Exploration,
+    how: Rule,
+    budget: Budget,
+    values: FloatArray,
+    kept: tuple[FloatArray, NDArray[np.int64]],
+) -> int:
+    """Fills the returns and the lengths; gives the number of whole episodes."""
+    size, num_episodes, step, option = room.size, 0, 0, (0, 0)
+    while num_episodes < budget.num_episodes and step < budget.num_steps:
+        row, column, gained, taken = room.start_row, room.start_column, 0.0, 0
+        terminated = False
+        while not terminated and taken < room.step_limit and step < budget.num_steps:
+            state = row * size + column
+            action, option = decide(
+                stream, step, policy, how.has_random_ties, values, state, _ROOM_ACTIONS, option
+            )
+            step += 1
+            taken += 1
+            row, column, reward, terminated = grid_world.step(
+                row, column, action, size, room.goal_row, room.goal_column, False
+            )
+            after = row * size + column
+            aim = target(values, reward, after, terminated, _ROOM_ACTIONS, how.discount)
+            learn(values, state, action, aim, how.step_size)
+            gained += reward
+        if terminated or taken == room.step_limit:
+            kept[0][num_episodes] = gained
+            kept[1][num_episodes] = taken
+            num_episodes += 1
+        if not policy.carries_over_episodes:
+            option = (option[0], 0)
+    return num_episodes
