@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ezgreedy import __version__, demonstration
-from ezgreedy.commands import listing, reproducing
+from ezgreedy.commands import listing, reporting, reproducing
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -40,6 +40,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_demo(commands)
     listing.add_parser(commands)
     reproducing.add_parser(commands)
+    reporting.add_parser(commands)
     return parser
 
 
