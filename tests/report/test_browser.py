@@ -71,7 +71,7 @@ Opened = Callable[..., webdriver.Chrome]
 
 @pytest.fixture
 def opened(driver: webdriver.Chrome, out: Path) -> Iterator[Opened]:
-    """Opens the page in a window of some size and theme; afterwards, nothing may have gone wrong."""
+    """Opens the page at some size and theme; afterwards the console must have stayed silent."""
 
     def open_page(width: int = 1280, height: int = 900, theme: str = "light") -> webdriver.Chrome:
         set_theme(driver, theme)
@@ -117,18 +117,22 @@ def map_values(summaries: dict[str, Any], position: int) -> list[Any]:
     return [entry["values"][position] for entry in block["maps"]]
 
 
+NUMBERS_OF_A_CLAIM = """
+    const rows = [...document.getElementById(arguments[0]).querySelectorAll("tbody tr")];
+    return rows.map((row) => [
+        row.querySelector("th").textContent,
+        ...[...row.querySelectorAll("data")].map((data) => Number(data.value)),
+    ]);
+"""
+
+
 def test_numbers_in_the_document_are_those_of_the_summaries(
     opened: Opened, summaries: dict[str, Any]
 ) -> None:
     driver = opened()
     for name, summary in summaries.items():
         for index, claim in enumerate(summary["claims"], start=1):
-            shown = driver.execute_script(
-                "return [...document.getElementById(arguments[0]).querySelectorAll('tbody tr')].map("
-                "(row) => [row.querySelector('th').textContent,"
-                " ...[...row.querySelectorAll('data')].map((data) => Number(data.value))])",
-                f"{name}-{index}",
-            )
+            shown = driver.execute_script(NUMBERS_OF_A_CLAIM, f"{name}-{index}")
             assert shown == [
                 [key, *(number.values() if isinstance(number, dict) else [number])]
                 for key, number in claim["numbers"].items()
@@ -143,7 +147,7 @@ def test_the_slider_moves_the_maps(opened: Opened, summaries: dict[str, Any]) ->
     ActionChains(driver).move_to_element(slider).click().perform()
     middle = len(epsilons) // 2
     said = driver.find_element(By.CSS_SELECTOR, f"{MAPS} output")
-    assert said.text == str(epsilons[middle])
+    assert said.text == f"{epsilons[middle]:g}"
     assert drawn_maps(driver) == map_values(summaries, middle)
     assert drawn_maps(driver) != map_values(summaries, 0)
     means = driver.find_elements(By.CSS_SELECTOR, f"{MAPS} .mean")
@@ -159,7 +163,7 @@ def test_arrow_keys_move_the_slider(opened: Opened, summaries: dict[str, Any]) -
         slider.send_keys(key)
         assert drawn_maps(driver) == map_values(summaries, position)
         epsilon = summaries[FIG1]["settings"]["epsilons"][position]
-        assert slider.get_attribute("aria-valuetext") == f"ε = {epsilon}"
+        assert slider.get_attribute("aria-valuetext") == f"ε = {epsilon:g}"
 
 
 def test_the_keyboard_reaches_everything_and_shows_where_it_is(opened: Opened) -> None:
@@ -224,7 +228,7 @@ def test_no_width_makes_the_page_scroll_sideways(opened: Opened, width: int) -> 
             assert box["height"] > 60
     for details in driver.find_elements(By.CSS_SELECTOR, "details:not([open]) > summary"):
         driver.execute_script("arguments[0].click()", details)
-    assert driver.execute_script("return document.documentElement.scrollWidth") == width
+    assert driver.execute_script("return document.documentElement.scrollWidth") <= width
 
 
 def test_plots_and_page_follow_the_theme(opened: Opened) -> None:

@@ -57,7 +57,7 @@ def test_a_block_of_maps_is_plain_json_with_four_digits() -> None:
     assert block == {
         "kind": "maps",
         "title": "First visits",
-        "slider": {"name": "ε", "values": [0.1, 1.0]},
+        "slider": {"name": "ε", "values": [0.1, 1]},
         "maps": [
             {
                 "label": "ε-greedy",

@@ -105,7 +105,7 @@ def maps_block(
     return {
         "kind": "maps",
         "title": _text("title", title),
-        "slider": {"name": _text("slider", name), "values": list(positions)},
+        "slider": {"name": _text("slider", name), "values": [_position(p) for p in positions]},
         "maps": [
             {"label": key, "values": [_rounded(cells, _DIGITS) for cells in array]}
             for key, array in arrays.items()
@@ -205,6 +205,11 @@ def _rounded(values: FloatArray, digits: int) -> list[Any]:
     if values.ndim > 1:
         return [_rounded(row, digits) for row in values]
     return [None if np.isnan(value) else _short(f"{value:.{digits}g}") for value in values]
+
+
+def _position(value: float | str) -> int | float | str:
+    """A place of the slider as a reader sees it: 1 rather than 1.0."""
+    return value if isinstance(value, str) else _short(f"{value:.{_X_DIGITS}g}")
 
 
 def _short(text: str) -> int | float:

@@ -72,6 +72,7 @@ function drawCurves(figure, block) {
       ...layout,
       margin: { l: 56, r: 12, t: 8, b: 48 },
       hovermode: "x unified",
+      hoverdistance: -1,
       legend: { orientation: "h", x: 0, y: 1.02, yanchor: "bottom" },
       xaxis: { ...axis, title: { text: block.x_label }, type: block.log_x ? "log" : "linear" },
       yaxis: { ...axis, title: { text: block.y_label }, type: block.log_y ? "log" : "linear" },
