@@ -20,7 +20,7 @@ def maps(values: dict[str, Any], **changes: Any) -> dict[str, Any]:
 
 def test_a_block_of_curves_is_plain_json_with_four_digits() -> None:
     block = curves(
-        Curve("ε-greedy", [1, 2], [0.123456, 2 / 3], [0.1, 0.5], [0.2, 0.7]),
+        Curve("ε-greedy", [1, 2], [0.123456, 2 / 3], [0.1, 0.5], [0.2, 0.7], "#d55e00"),
         Curve("εz-greedy", np.array([1.0, 123456.7]), [np.nan, 98765.4]),
         log_x=True,
     )
@@ -34,6 +34,7 @@ def test_a_block_of_curves_is_plain_json_with_four_digits() -> None:
         "series": [
             {
                 "label": "ε-greedy",
+                "colour": "#d55e00",
                 "x": [1, 2],
                 "mean": [0.1235, 0.6667],
                 "low": [0.1, 0.5],
@@ -41,6 +42,7 @@ def test_a_block_of_curves_is_plain_json_with_four_digits() -> None:
             },
             {
                 "label": "εz-greedy",
+                "colour": None,
                 "x": [1, 123457],
                 "mean": [None, 98770],
                 "low": None,
@@ -103,6 +105,7 @@ GOOD = Curve("a", [1, 2], [3, 4])
         ([Curve("a", [[1, 2]], [3, 4])], {}, r"x of 'a' must be a row of numbers; got \(1, 2\)"),
         ([Curve("a", [], [])], {}, "x of 'a' must"),
         ([Curve("", [1], [1])], {}, "label of a curve must be words; got ''"),
+        ([Curve("a", [1], [1], colour="red")], {}, "colour must be written as #rrggbb; got 'red'"),
         ([GOOD], {"x_label": ""}, "x_label must be words"),
     ],
 )

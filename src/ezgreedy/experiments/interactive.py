@@ -5,6 +5,7 @@ by its kind. Blocks are plain JSON with numbers rounded to what a reader can tel
 checked when made and once more when read, so that a page never shows half a plot.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -27,7 +28,8 @@ _PARTS = ("mean", "low", "high")
 class Curve:
     """One labelled curve, all [points]: its mean, and the ends of its interval if there is one.
 
-    NaN in `mean`, `low` or `high` is a gap.
+    NaN in `mean`, `low` or `high` is a gap. The colour is "#rrggbb"; without one, curves are
+    coloured in order, as the figures do.
     """
 
     label: str
@@ -35,6 +37,7 @@ class Curve:
     mean: ArrayLike
     low: ArrayLike | None = None
     high: ArrayLike | None = None
+    colour: str | None = None
 
 
 def curves_block(
@@ -156,6 +159,7 @@ def _series(curve: Curve, *, log_x: bool, log_y: bool) -> dict[str, Any]:
     _check_positive(curve.label, x if log_x else None, rows["mean"] if log_y else None)
     return {
         "label": curve.label,
+        "colour": _colour(curve.colour),
         "x": _rounded(x, _X_DIGITS),
         **{name: _rounded(rows[name], _DIGITS) if name in rows else None for name in _PARTS},
     }
@@ -215,6 +219,12 @@ def _position(value: float | str) -> int | float | str:
 def _short(text: str) -> int | float:
     number = float(text)
     return int(number) if number.is_integer() else number
+
+
+def _colour(value: str | None) -> str | None:
+    if value is not None and not re.fullmatch("#[0-9a-f]{6}", value):
+        raise require.refuse("colour", "be written as #rrggbb", value)
+    return value
 
 
 def _text(name: str, value: object) -> str:

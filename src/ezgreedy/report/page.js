@@ -30,8 +30,8 @@ function base() {
   };
 }
 
-function seriesColour(index) {
-  const chosen = drawn.colours.series[index % drawn.colours.series.length];
+function seriesColour(series, index) {
+  const chosen = series.colour ?? drawn.colours.series[index % drawn.colours.series.length];
   return chosen === "#000000" ? colour("ink") : chosen;
 }
 
@@ -43,7 +43,7 @@ function faint(hex) {
 // Mean lines carry the hover text; a band is drawn first, below its line.
 function curveTraces(block) {
   return block.series.flatMap((series, index) => {
-    const tone = seriesColour(index);
+    const tone = seriesColour(series, index);
     const shared = { x: series.x, type: "scatter", mode: "lines", legendgroup: series.label };
     const edge = { ...shared, line: { width: 0 }, hoverinfo: "skip", showlegend: false };
     const hasBand = series.low !== null;
