@@ -51,7 +51,7 @@ def found(*names: str) -> str:
     pytest.skip(reason)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chrome]:
     browser, chromedriver = found(*BROWSERS), found("chromedriver")
     options = webdriver.ChromeOptions()
