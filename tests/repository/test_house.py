@@ -38,7 +38,18 @@ ROOMS = [
     "commands",
     "cli",
 ]
-HEAVY = {"torch", "numba", "ray", "matplotlib", "gymnasium", "scipy", "ale_py", "rich"}
+HEAVY = {
+    "torch",
+    "numba",
+    "ray",
+    "matplotlib",
+    "gymnasium",
+    "scipy",
+    "ale_py",
+    "rich",
+    "jinja2",
+    "plotly",
+}
 BANNED_NAMES = {"utils", "common", "helpers", "misc"}
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ezgreedy.experiments import interactive
 from ezgreedy.experiments.experiment import (
     Cell,
     Claim,
@@ -57,7 +58,16 @@ def summarise(settings: Settings, records: Sequence[Record]) -> Summary:
     }
     numbers = {cell: mean_interval(samples, rng) for cell, samples in values.items()}
     claim = Claim("Shifts shift.", "reproduced", {**numbers, "cells": len(values)})
-    return Summary([claim], {"values": values})
+    block = interactive.curves_block(
+        "Values of every seed",
+        [
+            interactive.Curve(cell, range(len(y)), y, np.subtract(y, 0.1), np.add(y, 0.1))
+            for cell, y in values.items()
+        ],
+        x_label="seed",
+        y_label="value",
+    )
+    return Summary([claim], {"values": values, interactive.KEY: [block]})
 
 
 def draw(settings: Settings, summary: Summary, directory: Path) -> list[Path]:

@@ -53,15 +53,20 @@ class Claim:
             the paper leaves open.
         numbers: named values, with intervals where they were estimated.
         note: our reading of the claim and how the verdict follows from the numbers.
+        key_numbers: names of the few numbers that a table of all claims shows; the first ones if
+            there are none.
     """
 
     claim: str
     verdict: Verdict
     numbers: Mapping[str, Number]
     note: str = ""
+    key_numbers: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         require.one_of("verdict", self.verdict, get_args(Verdict))
+        for name in self.key_numbers:
+            require.one_of("key number", name, tuple(self.numbers))
 
     def as_json(self) -> dict[str, Any]:
         """The claim as summary.json holds it."""
@@ -76,7 +81,19 @@ class Claim:
             "verdict": self.verdict,
             "note": self.note,
             "numbers": numbers,
+            "key_numbers": list(self.key_numbers),
         }
+
+    @classmethod
+    def from_json(cls, entry: Mapping[str, Any]) -> "Claim":
+        """The claim that `as_json` gave."""
+        numbers = {
+            name: Interval(**number) if isinstance(number, Mapping) else number
+            for name, number in entry["numbers"].items()
+        }
+        return cls(
+            entry["claim"], entry["verdict"], numbers, entry["note"], entry.get("key_numbers", ())
+        )
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ezgreedy.experiments import interactive
 from ezgreedy.experiments.experiment import (
     Cell,
     Claim,
@@ -44,6 +45,8 @@ SETTINGS: dict[str, Any] = {
 }
 
 POLICIES = {"eps": "ε-greedy", "ez": "εz-greedy"}
+
+_SCALE_LABEL = "mean steps to first visit"
 
 # Beyond this share of the cells outside the band, a walk has not "hardly" left it.
 _HARDLY = 0.1
@@ -95,24 +98,29 @@ def summarise(settings: Settings, records: Sequence[Record]) -> Summary:
     ]
     if 1.0 in settings["epsilons"]:
         claims += [_claim_of_the_corners(settings, results, rng), _claim_of_the_mean(results, rng)]
-    return Summary(
-        claims, {"first_visits": {name: m.round(1).tolist() for name, m in maps.items()}}
+    block = interactive.maps_block(
+        "First-visit times at each ε",
+        ("ε", settings["epsilons"]),
+        {
+            label: [maps[_cell_name(policy, epsilon)] for epsilon in settings["epsilons"]]
+            for policy, label in POLICIES.items()
+        },
+        most=settings["num_steps"],
+        label=_SCALE_LABEL,
     )
+    return Summary(claims, {interactive.KEY: [block]})
 
 
 def draw(settings: Settings, summary: Summary, directory: Path) -> list[Path]:
     """The maps: a row for each policy, a column for each ε."""
     from ezgreedy.figures import heatmaps, style
 
-    maps = summary.data["first_visits"]
+    (block,) = summary.data[interactive.KEY]
     figure = heatmaps.first_visit_maps(
-        [
-            [np.array(maps[_cell_name(policy, epsilon)]) for epsilon in settings["epsilons"]]
-            for policy in POLICIES
-        ],
+        [[np.array(cells) for cells in row["values"]] for row in block["maps"]],
         row_labels=tuple(POLICIES.values()),
         column_labels=[f"ε = {epsilon:g}" for epsilon in settings["epsilons"]],
-        scale=heatmaps.Scale(settings["num_steps"]),
+        scale=heatmaps.Scale(settings["num_steps"], label=_SCALE_LABEL),
     )
     return style.save(figure, directory / "first_visits")
 
@@ -140,6 +148,7 @@ def _claim_of_the_band(settings: Settings, results: Results, rng: np.random.Gene
         f"{settings['num_steps']} steps visits; it holds at an ε if ε-greedy's whole interval "
         f"lies below {_HARDLY:g}. How narrow and how unlikely are not said, and at ε = 0.5 "
         "the answer depends on it.",
+        [name for name in numbers if name.endswith(POLICIES["eps"])],
     )
 
 
@@ -158,29 +167,34 @@ def _claim_of_efficiency(settings: Settings, results: Results, rng: np.random.Ge
         numbers,
         "Mean steps to the first visit, over all cells and over the two bottom corners; it holds "
         "where the whole interval of the ratio lies below 1.",
+        [name for name in numbers if name.endswith("all cells, ratio εz/ε")],
     )
 
 
 def _claim_of_the_corners(settings: Settings, results: Results, rng: np.random.Generator) -> Claim:
     compared = _compared(results, 1.0, "bottom_corners", rng)
+    numbers = _named(compared, 1.0, "bottom_corners")
     is_large = compared["ε-greedy"].low > settings["num_steps"] / 2
     return Claim(
         "Even at ε = 1, ε-greedy requires a large number of steps to ever visit the bottom corners "
         "of the grid; εz-greedy needs fewer.",
         verdict_of([is_large, compared["ratio εz/ε"].high < 1.0]),
-        _named(compared, 1.0, "bottom_corners"),
+        numbers,
         "Large is read as more than half of the walk.",
+        list(numbers),
     )
 
 
 def _claim_of_the_mean(results: Results, rng: np.random.Generator) -> Claim:
     compared = _compared(results, 1.0, "all_cells", rng)
+    numbers = _named(compared, 1.0, "all_cells")
     return Claim(
         "At ε = 1 too, εz-greedy explores the space as a whole more efficiently.",
         verdict_of([compared["ratio εz/ε"].high < 1.0]),
-        _named(compared, 1.0, "all_cells"),
+        numbers,
         "Mean steps to the first visit over all cells. Long repeats stand still at a wall, so on "
         "this measure pure exploration gains nothing from them in an open room.",
+        list(numbers),
     )
 
 

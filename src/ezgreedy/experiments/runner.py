@@ -258,6 +258,7 @@ def _conclude(run: Run, report: ProgressReport) -> None:
         {
             "id": run.experiment.id,
             "title": run.experiment.title,
+            "shows": run.experiment.shows,
             "claims": [claim.as_json() for claim in summary.claims],
             "seeds": run.num_seeds,
             "settings": run.identity["settings"],

@@ -106,13 +106,18 @@ def write_json_atomically(path: Path, data: Any) -> None:
 
     It may also leave a hidden file that ends in DRAFT_SUFFIX, which means nothing.
     """
-    path = Path(path)
-    text = json.dumps(_finite(path.name, data), indent=2, ensure_ascii=False, allow_nan=False)
+    text = json.dumps(_finite(Path(path).name, data), indent=2, ensure_ascii=False, allow_nan=False)
     text = _ROW_OF_NUMBERS.sub(lambda row: " ".join(row.group().split()), text)
+    write_text_atomically(path, text + "\n")
+
+
+def write_text_atomically(path: Path, text: str) -> None:
+    """Replaces a text file as a whole, as `write_json_atomically` does."""
+    path = Path(path)
     draft = path.with_name(f".{path.name}.{os.getpid()}{DRAFT_SUFFIX}")
     try:
         with draft.open("w", encoding="utf-8") as file:
-            file.write(text + "\n")
+            file.write(text)
             file.flush()
             os.fsync(file.fileno())
         draft.replace(path)

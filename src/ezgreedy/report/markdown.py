@@ -1,0 +1,100 @@
+"""How does the study read as a document? REPRODUCTION.md: every claim, its numbers and verdict."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from ezgreedy.experiments.experiment import Claim
+from ezgreedy.report import wording
+from ezgreedy.report.study import Finding, Study
+
+# The first line of every document made here, by which it is known as one that may be replaced.
+MARK = "<!-- Made by `ezgreedy report`; changes are lost when it is made again. -->"
+
+
+def document(study: Study) -> str:
+    """The whole document."""
+    return "\n".join([MARK, "", *_opening(study), *_verdicts(study), *_sections(study)]) + "\n"
+
+
+def _opening(study: Study) -> Iterator[str]:
+    yield "# What reproduces"
+    yield ""
+    yield (
+        "Every claim of *Temporally-Extended ε-Greedy Exploration* (Dabney, Ostrovski & Barreto) "
+        "that was judged, with the numbers that judged it. Brackets hold 95 % bootstrap intervals "
+        "unless a note says otherwise."
+    )
+    yield ""
+    for verdict, count in study.counts.items():
+        words = wording.VERDICT_WORDS[verdict]
+        yield f"- **{count}** {words}: {wording.VERDICT_MEANINGS[verdict]}"
+    yield ""
+
+
+def _verdicts(study: Study) -> Iterator[str]:
+    rows = [
+        (
+            claim.claim,
+            f"[{finding.id}](#{finding.id})",
+            "<br>".join(_named(name, claim) for name in wording.key_numbers(claim)),
+            f"**{wording.VERDICT_WORDS[claim.verdict]}**",
+            str(finding.seeds),
+        )
+        for finding in study.findings
+        for claim in finding.claims
+    ]
+    rows += [
+        (experiment.title, f"`{experiment.id}`", "", "not run", "") for experiment in study.not_run
+    ]
+    yield "## Verdicts"
+    yield ""
+    yield from _table(("claim", "experiment", "our numbers", "verdict", "seeds"), rows)
+
+
+def _named(name: str, claim: Claim) -> str:
+    return f"{name}: {wording.written(claim.numbers[name])}"
+
+
+def _sections(study: Study) -> Iterator[str]:
+    for finding in study.findings:
+        yield from _section(finding)
+
+
+def _section(finding: Finding) -> Iterator[str]:
+    yield f"## {finding.id}"
+    yield ""
+    yield f"{finding.title}. Shows {finding.shows}." if finding.shows else f"{finding.title}."
+    yield ""
+    yield f"- Command: `{finding.command}`"
+    yield (
+        f"- {wording.counted(finding.seeds, 'seed')}, {wording.duration(finding.seconds)} of "
+        f"computing on one core, version {finding.version}"
+    )
+    for departure in finding.departures:
+        yield f"- Differs from the experiment's default in {departure}"
+    yield ""
+    for claim in finding.claims:
+        yield from _claim(claim)
+    yield "Settings:"
+    yield ""
+    settings = {name: wording.setting(value) for name, value in finding.settings.items()}
+    yield from _table(("setting", "value"), [(f"`{n}`", f"`{v}`") for n, v in settings.items()])
+
+
+def _claim(claim: Claim) -> Iterator[str]:
+    yield f"### {claim.claim}"
+    yield ""
+    yield f"**{wording.VERDICT_WORDS[claim.verdict].capitalize()}.** {claim.note}".rstrip()
+    yield ""
+    rows = [(name, wording.written(number)) for name, number in claim.numbers.items()]
+    yield from _table(("number", "value"), rows)
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    yield _row(head)
+    yield _row(["---"] * len(head))
+    yield from (_row(row) for row in rows)
+    yield ""
+
+
+def _row(cells: Iterable[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"

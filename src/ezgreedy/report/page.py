@@ -1,0 +1,112 @@
+"""How does the study look? One HTML page without network: verdicts, figures, plots to play with.
+
+Text and tables are made here from a template and stand without scripts; plotly, whose script is
+put into the page once, draws the interactive blocks when a reader comes near them.
+"""
+
+import base64
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+from matplotlib.colors import to_hex
+from plotly.offline import get_plotlyjs
+
+from ezgreedy import __version__
+from ezgreedy.experiments.experiment import Number
+from ezgreedy.figures import style
+from ezgreedy.report import wording
+from ezgreedy.report.study import Study
+from ezgreedy.results.intervals import Interval
+
+# Every page made here says this near its top, by which it is known as one that may be replaced.
+MARK = '<meta name="generator" content="ezgreedy report'
+
+_HERE = Path(__file__).parent
+_NUM_MAP_COLOURS = 11
+_MEDIA_TYPES = {".svg": "image/svg+xml", ".png": "image/png"}
+
+
+def page(study: Study) -> str:
+    """The whole page."""
+    environment = Environment(
+        loader=FileSystemLoader(_HERE),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(
+        embedded=_embedded,
+        number=_number,
+        rows=_rows,
+        plain=wording.plain,
+        setting=wording.setting,
+        duration=wording.duration,
+        counted=wording.counted,
+        key_numbers=wording.key_numbers,
+        json=_json,
+    )
+    blocks = {finding.id: finding.blocks for finding in study.findings if finding.blocks}
+    return environment.get_template("page.html").render(
+        study=study,
+        words=wording.VERDICT_WORDS,
+        meanings=wording.VERDICT_MEANINGS,
+        version=__version__,
+        style=_beside("page.css"),
+        script=_beside("page.js"),
+        plotly=Markup(get_plotlyjs()) if blocks else "",
+        drawn={"blocks": blocks, "colours": _colours()},
+    )
+
+
+def _beside(name: str) -> Markup:
+    return Markup((_HERE / name).read_text(encoding="utf-8"))
+
+
+def _colours() -> dict[str, Sequence[str]]:
+    """The same colours as in the figures."""
+    shades = matplotlib.colormaps[style.SOON_TO_NEVER].resampled(_NUM_MAP_COLOURS)
+    return {
+        "series": [style.EPS_COLOUR, style.EZ_COLOUR, *style.OTHER_COLOURS],
+        "maps": [to_hex(shades(shade)) for shade in range(_NUM_MAP_COLOURS)],
+    }
+
+
+def _embedded(figure: Path) -> str:
+    """A figure as an address that holds it."""
+    data = base64.b64encode(figure.read_bytes()).decode("ascii")
+    return f"data:{_MEDIA_TYPES[figure.suffix]};base64,{data}"
+
+
+def _number(number: Number) -> Markup:
+    """A number for people, with all its digits in the markup."""
+    value, low, high = _rows(number)
+    return (
+        Markup("{} <span class=interval>[{}, {}]</span>").format(value, low, high) if low else value
+    )
+
+
+def _rows(number: Number) -> list[Markup]:
+    """Value, low and high, each apart."""
+    texts = wording.number_parts(number)
+    exact = (number.value, number.low, number.high) if isinstance(number, Interval) else (number,)
+    marked = [
+        Markup('<data value="{}">{}</data>').format(_exact(part), text)
+        for part, text in zip(exact, texts, strict=False)
+    ]
+    return [*marked, *[Markup("")] * (3 - len(marked))]
+
+
+def _exact(part: float | str) -> str:
+    return part if isinstance(part, str) else json.dumps(part)
+
+
+def _json(data: Any) -> Markup:
+    """JSON that cannot end the script element that it stands in."""
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return Markup(text.replace("<", "\\u003c"))

@@ -1,0 +1,154 @@
+"""What did the experiments of a directory find, and which were not run?
+
+Everything comes from OUT/ID/summary.json and the figures beside it, as `ezgreedy reproduce` leaves
+them. A summary that is damaged is refused by its file's name rather than left out.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, get_args
+
+from ezgreedy import requirements as require
+from ezgreedy.experiments import interactive, registry
+from ezgreedy.experiments.experiment import Claim, Experiment, Verdict
+from ezgreedy.experiments.runner import SUMMARY_FILE
+
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One concluded experiment, as its summary tells it.
+
+    Args:
+        id: of the experiment; also the name of its directory and of its section.
+        title: what it is in the paper.
+        shows: one line on what there is to see; empty if the summary does not say.
+        claims: with verdicts and numbers.
+        seeds: how many.
+        settings: all of them.
+        version: of the package that ran it.
+        command: what to type to get the same numbers.
+        seconds: of computing.
+        figures: files, one for each figure.
+        blocks: what a reader can play with.
+        departures: how the run differs from the experiment as it is meant, in words.
+    """
+
+    id: str
+    title: str
+    shows: str
+    claims: Sequence[Claim]
+    seeds: int
+    settings: Mapping[str, Any]
+    version: str
+    command: str
+    seconds: float
+    figures: Sequence[Path]
+    blocks: Sequence[Mapping[str, Any]]
+    departures: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Study:
+    """All findings in the order of the paper, and the experiments that have none."""
+
+    findings: Sequence[Finding]
+    not_run: Sequence[Experiment]
+
+    @property
+    def counts(self) -> dict[Verdict, int]:
+        """How many claims have each verdict."""
+        given = [claim.verdict for finding in self.findings for claim in finding.claims]
+        return {verdict: given.count(verdict) for verdict in VERDICTS}
+
+
+def read_study(out: Path) -> Study:
+    """Reads all summaries below a directory; at least one must be there."""
+    if not out.is_dir():
+        raise require.refuse("OUT", "be a directory that `ezgreedy reproduce` made", str(out))
+    if (out / SUMMARY_FILE).exists():
+        raise ValueError(f"{out} holds a single experiment; give the directory that it is in")
+    known = registry.experiments()
+    found = [path.parent.name for path in sorted(out.glob(f"*/{SUMMARY_FILE}"))]
+    if not found:
+        raise ValueError(
+            f"{out} holds no summaries (*/{SUMMARY_FILE}); "
+            f"`ezgreedy reproduce --out {out}` makes them"
+        )
+    ids = [name for name in known if name in found] + [name for name in found if name not in known]
+    return Study(
+        [read_finding(out / name) for name in ids],
+        [experiment for name, experiment in known.items() if name not in found],
+    )
+
+
+def read_finding(directory: Path) -> Finding:
+    """Reads the summary of one experiment, with the figures that it names."""
+    path = directory / SUMMARY_FILE
+    try:
+        summary = json.loads(path.read_text(encoding="utf-8"))
+        finding = _finding(summary, directory)
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
+        reason = f"{error.args[0]!r} is missing" if isinstance(error, KeyError) else error
+        raise ValueError(f"{path} is not the summary of an experiment: {reason}") from error
+    if finding.id != directory.name:
+        raise ValueError(f"{path} is the summary of another experiment, {finding.id!r}")
+    for figure in finding.figures:
+        if not figure.is_file():
+            raise ValueError(f"{path} names a figure that is not there: {figure.name}")
+    return finding
+
+
+def _finding(summary: Mapping[str, Any], directory: Path) -> Finding:
+    return Finding(
+        id=_words(summary, "id"),
+        title=_words(summary, "title"),
+        shows=summary.get("shows", ""),
+        claims=[Claim.from_json(entry) for entry in summary["claims"]],
+        seeds=require.integer("seeds", summary["seeds"], least=1),
+        settings=dict(summary["settings"]),
+        version=_words(summary, "version"),
+        command=_words(summary, "command"),
+        seconds=require.number("seconds", summary["seconds"], least=0.0),
+        figures=_one_file_each([directory / name for name in summary["figures"]]),
+        blocks=[
+            interactive.block_from_json(block) for block in summary["data"].get(interactive.KEY, ())
+        ],
+        departures=_departures(summary),
+    )
+
+
+def _words(summary: Mapping[str, Any], name: str) -> str:
+    if not isinstance(summary[name], str):
+        raise require.refuse_type(name, "be words", summary[name])
+    return str(summary[name])
+
+
+def _one_file_each(figures: Sequence[Path]) -> list[Path]:
+    """Of the formats in which a figure was saved, the one that stays sharp."""
+    chosen: dict[Path, Path] = {}
+    for path in figures:
+        stem = path.with_suffix("")
+        if stem not in chosen or path.suffix == ".svg":
+            chosen[stem] = path
+    return list(chosen.values())
+
+
+def _departures(summary: Mapping[str, Any]) -> list[str]:
+    """Where a run is not the experiment's default, which is the paper's as far as it says."""
+    experiment = registry.experiments().get(summary["id"])
+    if experiment is None:
+        return []
+    told = []
+    if summary["seeds"] != experiment.num_seeds:
+        told.append(f"seeds: {summary['seeds']} instead of {experiment.num_seeds}")
+    meant = json.loads(json.dumps(experiment.settings))
+    for name, value in summary["settings"].items():
+        if name not in meant:
+            told.append(f"{name}: {value}, a setting that the experiment no longer has")
+        elif value != meant[name]:
+            told.append(f"{name}: {value} instead of {meant[name]}")
+    return told

@@ -1,0 +1,108 @@
+"""How are numbers, verdicts and settings written for a reader?
+
+An estimate is written with as many digits as its interval supports, and its ends with the same.
+Thousands are set apart by narrow spaces from five digits on, so that a comma only ever separates
+the ends of an interval.
+"""
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from ezgreedy.experiments.experiment import Claim, Number, Verdict
+from ezgreedy.results.intervals import Interval
+
+VERDICT_WORDS: Mapping[Verdict, str] = {
+    "reproduced": "reproduced",
+    "reading-dependent": "reading-dependent",
+    "not-reproduced": "not reproduced",
+}
+
+# What each verdict means, for the reader of a table.
+VERDICT_MEANINGS: Mapping[Verdict, str] = {
+    "reproduced": "holds under every reading or condition that was tried",
+    "reading-dependent": "holds under some of the readings or conditions, not under others",
+    "not-reproduced": "holds under none",
+}
+
+NARROW_SPACE = "\u202f"
+
+_DIGITS = 4
+_GROUPED_FROM = 5
+_MOST_PLACES_FOR_VALUE = 6
+_NUM_KEY_NUMBERS = 3
+
+
+def number_parts(number: Number) -> tuple[str, str, str]:
+    """The value and the ends of its interval, in words; the ends are empty if there are none."""
+    if isinstance(number, Interval):
+        places = _places(number)
+        value, low, high = number.value, number.low, number.high
+        return _decimal(value, places), _decimal(low, places), _decimal(high, places)
+    return plain(number), "", ""
+
+
+def written(number: Number) -> str:
+    """A number in one piece: `0.58 [0.55, 0.61]`, or alone if it has no interval."""
+    value, low, high = number_parts(number)
+    return f"{value} [{low}, {high}]" if low else value
+
+
+def plain(number: int | float | str) -> str:
+    """A number without an interval: whole as it is, others with four significant digits."""
+    if isinstance(number, str):
+        return number
+    if isinstance(number, int) or number == 0:
+        return _grouped(str(int(number)))
+    text = _decimal(number, _places_for(number, _DIGITS))
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def key_numbers(claim: Claim) -> dict[str, Number]:
+    """The numbers that the claim calls its most telling, or its first few."""
+    names = claim.key_numbers or list(claim.numbers)[:_NUM_KEY_NUMBERS]
+    return {name: claim.numbers[name] for name in names}
+
+
+def setting(value: Any) -> str:
+    """A setting's value as one would write it in JSON, without quotes around plain words."""
+    return value if isinstance(value, str) and value else json.dumps(value, ensure_ascii=False)
+
+
+def duration(seconds: float) -> str:
+    """Seconds of computing, as people say it."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def counted(count: int, noun: str) -> str:
+    """`1 seed`, `2 seeds`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def _places(number: Interval) -> int:
+    """Decimals that show two significant digits of the interval's half-width, and of the value."""
+    half = (number.high - number.low) / 2
+    if half <= 0:
+        return _places_for(number.value, _DIGITS)
+    return max(_places_for(half, 2), min(_places_for(number.value, 2), _MOST_PLACES_FOR_VALUE))
+
+
+def _places_for(number: float, digits: int) -> int:
+    """Decimals that show this many significant digits."""
+    return max(digits - 1 - math.floor(math.log10(abs(number))), 0) if number else 0
+
+
+def _decimal(number: float, places: int) -> str:
+    return _grouped(f"{number:.{places}f}") if number else "0"
+
+
+def _grouped(text: str) -> str:
+    """Sets thousands apart and gives negative numbers a minus rather than a hyphen."""
+    sign, digits = ("−", text[1:]) if text.startswith("-") else ("", text)
+    whole, point, fraction = digits.partition(".")
+    if len(whole) >= _GROUPED_FROM:
+        whole = f"{int(whole):,}".replace(",", NARROW_SPACE)
+    return sign + whole + point + fraction

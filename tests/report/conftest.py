@@ -1,0 +1,29 @@
+"""One real study for all tests of the report: Figure 1 in a quick look, and a tiny experiment."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ezgreedy.cli import main
+from ezgreedy.experiments.fig1_gridworld_coverage import EXPERIMENT
+from ezgreedy.experiments.runner import Plan, reproduce
+from support.tiny_experiment import tiny
+
+
+@pytest.fixture(scope="session")
+def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory of results with its page, as two commands leave it."""
+    directory = tmp_path_factory.mktemp("study")
+    assert reproduce([EXPERIMENT, tiny()], Plan(directory, scale="quick", num_seeds=2)) == 0
+    assert main(["report", str(directory)]) == 0
+    return directory
+
+
+@pytest.fixture(scope="session")
+def summaries(out: Path) -> dict[str, dict[str, Any]]:
+    return {
+        path.parent.name: json.loads(path.read_text())
+        for path in sorted(out.glob("*/summary.json"))
+    }

@@ -1,0 +1,269 @@
+"""The page in a real Chromium, as readers meet it: pointer, keyboard, phone, dark mode.
+
+Where no Chromium and ChromeDriver are found these tests are skipped with that reason, unless
+EZGREEDY_REQUIRE_BROWSER=1 is set, in which case they fail.
+"""
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from selenium import webdriver
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.remote.webelement import WebElement
+from selenium.webdriver.support.wait import WebDriverWait
+
+from ezgreedy.experiments.fig1_gridworld_coverage import EXPERIMENT
+
+FIG1 = EXPERIMENT.id
+MAPS = f"#{FIG1}-block-1"
+CURVES = "#tiny-block-1"
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+# All but the first two keep the browser itself from asking the network for anything.
+FLAGS = (
+    "--headless=new",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-dev-shm-usage",
+)
+
+pytestmark = pytest.mark.browser
+
+
+def found(*names: str) -> str:
+    """The path of the first of these programs that there is."""
+    paths = [path for name in names if (path := shutil.which(name))]
+    if paths:
+        return paths[0]
+    reason = f"no {names[0]} was found, so the page was not opened in a browser"
+    if os.environ.get("EZGREEDY_REQUIRE_BROWSER") == "1":
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
+@pytest.fixture(scope="session")
+def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chrome]:
+    browser, chromedriver = found(*BROWSERS), found("chromedriver")
+    options = webdriver.ChromeOptions()
+    options.binary_location = browser
+    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
+        options.add_argument(flag)
+    if os.geteuid() == 0:
+        options.add_argument("--no-sandbox")
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    chrome = webdriver.Chrome(options=options, service=webdriver.ChromeService(chromedriver))
+    yield chrome
+    chrome.quit()
+
+
+Opened = Callable[..., webdriver.Chrome]
+
+
+@pytest.fixture
+def opened(driver: webdriver.Chrome, out: Path) -> Iterator[Opened]:
+    """Opens the page at some size and theme; afterwards the console must have stayed silent."""
+
+    def open_page(width: int = 1280, height: int = 900, theme: str = "light") -> webdriver.Chrome:
+        set_theme(driver, theme)
+        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
+        driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        driver.get((out / "report.html").as_uri())
+        return driver
+
+    yield open_page
+    assert driver.get_log("browser") == []
+
+
+def set_theme(driver: webdriver.Chrome, theme: str) -> None:
+    feature = {"name": "prefers-color-scheme", "value": theme}
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
+
+
+def until(driver: webdriver.Chrome, script: str, *arguments: Any) -> Any:
+    """What a script gives once it gives something."""
+    return WebDriverWait(driver, 20).until(lambda _: driver.execute_script(script, *arguments))
+
+
+def plots(driver: webdriver.Chrome, block: str) -> list[WebElement]:
+    """The plots of a block, once the reader has come near and they are drawn."""
+    script = """
+        const block = document.querySelector(arguments[0]);
+        block.scrollIntoView({block: "start", behavior: "instant"});
+        const plots = [...block.querySelectorAll(".plot")];
+        return plots.every((plot) => plot.data && plot.querySelector(".main-svg")) && plots;
+    """
+    drawn: list[WebElement] = until(driver, script, block)
+    return drawn
+
+
+def drawn_maps(driver: webdriver.Chrome) -> list[Any]:
+    return [
+        driver.execute_script("return arguments[0].data[0].z", plot) for plot in plots(driver, MAPS)
+    ]
+
+
+def map_values(summaries: dict[str, Any], position: int) -> list[Any]:
+    (block,) = summaries[FIG1]["data"]["interactive"]
+    return [entry["values"][position] for entry in block["maps"]]
+
+
+NUMBERS_OF_A_CLAIM = """
+    const rows = [...document.getElementById(arguments[0]).querySelectorAll("tbody tr")];
+    return rows.map((row) => [
+        row.querySelector("th").textContent,
+        ...[...row.querySelectorAll("data")].map((data) => Number(data.value)),
+    ]);
+"""
+
+
+def test_numbers_in_the_document_are_those_of_the_summaries(
+    opened: Opened, summaries: dict[str, Any]
+) -> None:
+    driver = opened()
+    for name, summary in summaries.items():
+        for index, claim in enumerate(summary["claims"], start=1):
+            shown = driver.execute_script(NUMBERS_OF_A_CLAIM, f"{name}-{index}")
+            assert shown == [
+                [key, *(number.values() if isinstance(number, dict) else [number])]
+                for key, number in claim["numbers"].items()
+            ]
+
+
+def test_the_slider_moves_the_maps(opened: Opened, summaries: dict[str, Any]) -> None:
+    driver = opened()
+    epsilons = summaries[FIG1]["settings"]["epsilons"]
+    assert drawn_maps(driver) == map_values(summaries, 0)
+    slider = driver.find_element(By.CSS_SELECTOR, f"{MAPS} input[type=range]")
+    ActionChains(driver).move_to_element(slider).click().perform()
+    middle = len(epsilons) // 2
+    said = driver.find_element(By.CSS_SELECTOR, f"{MAPS} output")
+    assert said.text == f"{epsilons[middle]:g}"
+    assert drawn_maps(driver) == map_values(summaries, middle)
+    assert drawn_maps(driver) != map_values(summaries, 0)
+    means = driver.find_elements(By.CSS_SELECTOR, f"{MAPS} .mean")
+    for mean, cells in zip(means, map_values(summaries, middle), strict=True):
+        assert float(mean.text.removeprefix("mean ")) == pytest.approx(np.mean(cells), rel=1e-3)
+
+
+def test_arrow_keys_move_the_slider(opened: Opened, summaries: dict[str, Any]) -> None:
+    driver = opened()
+    plots(driver, MAPS)
+    slider = driver.find_element(By.CSS_SELECTOR, f"{MAPS} input[type=range]")
+    for key, position in ((Keys.ARROW_RIGHT, 1), (Keys.END, 2), (Keys.ARROW_LEFT, 1)):
+        slider.send_keys(key)
+        assert drawn_maps(driver) == map_values(summaries, position)
+        epsilon = summaries[FIG1]["settings"]["epsilons"][position]
+        assert slider.get_attribute("aria-valuetext") == f"ε = {epsilon:g}"
+
+
+def test_the_keyboard_reaches_everything_and_shows_where_it_is(opened: Opened) -> None:
+    driver = opened()
+    reached = []
+    for _ in range(60):
+        ActionChains(driver).send_keys(Keys.TAB).perform()
+        focused = driver.switch_to.active_element
+        if focused.tag_name == "body":
+            break
+        assert focused.value_of_css_property("outline-style") != "none"
+        reached.append(focused)
+    assert reached[0].get_attribute("class") == "skip"
+    wanted = driver.find_elements(By.CSS_SELECTOR, "a, button, input, summary")
+    assert set(wanted) <= set(reached)
+
+
+def hover_text(driver: webdriver.Chrome, plot: WebElement) -> str:
+    """What is said under the pointer in the middle of a plot."""
+    ActionChains(driver).move_to_element(plot).perform()
+    script = """
+        const said = [...arguments[0].querySelectorAll(".hoverlayer text")];
+        return said.map((text) => text.textContent).join(" ");
+    """
+    return str(until(driver, script, plot))
+
+
+def test_pointing_at_a_map_tells_its_value(opened: Opened, summaries: dict[str, Any]) -> None:
+    driver = opened()
+    for plot, cells in zip(plots(driver, MAPS), map_values(summaries, 0), strict=True):
+        middle = len(cells) // 2
+        told = hover_text(driver, plot)
+        assert f"row {middle}, column {middle}" in told
+        assert told.endswith(str(cells[middle][middle]))
+
+
+def test_pointing_at_a_curve_tells_values_and_intervals(
+    opened: Opened, summaries: dict[str, Any]
+) -> None:
+    driver = opened()
+    (plot,) = plots(driver, CURVES)
+    (block,) = summaries["tiny"]["data"]["interactive"]
+    told = hover_text(driver, plot).replace("−", "-")
+    assert any(
+        all(
+            f"{series['label']} : {series['mean'][at]} [{series['low'][at]}, {series['high'][at]}]"
+            in told
+            for series in block["series"]
+        )
+        for at in range(2)
+    ), told
+
+
+@pytest.mark.parametrize("width", [320, 390, 1280])
+def test_no_width_makes_the_page_scroll_sideways(opened: Opened, width: int) -> None:
+    driver = opened(width=width, height=800)
+    for block in (MAPS, CURVES):
+        for plot in plots(driver, block):
+            box = plot.rect
+            assert box["x"] >= 0
+            assert box["x"] + box["width"] <= width
+            assert box["height"] > 60
+    for details in driver.find_elements(By.CSS_SELECTOR, "details:not([open]) > summary"):
+        driver.execute_script("arguments[0].click()", details)
+    assert driver.execute_script("return document.documentElement.scrollWidth") <= width
+
+
+def test_plots_and_page_follow_the_theme(opened: Opened) -> None:
+    driver = opened(theme="light")
+    (plot,) = plots(driver, CURVES)
+
+    def looks() -> tuple[str, str]:
+        colour = driver.execute_script("return arguments[0].layout.font.color", plot)
+        return driver.find_element(By.TAG_NAME, "body").value_of_css_property(
+            "background-color"
+        ), colour
+
+    light = looks()
+    set_theme(driver, "dark")
+    WebDriverWait(driver, 20).until(lambda _: looks()[1] != light[1])
+    assert looks() == ("rgba(20, 23, 27, 1)", "#e6e8eb")
+
+
+def test_the_command_can_be_copied(opened: Opened, summaries: dict[str, Any]) -> None:
+    driver = opened()
+    grant = {"permissions": ["clipboardReadWrite", "clipboardSanitizedWrite"]}
+    driver.execute_cdp_cmd("Browser.grantPermissions", grant)
+    button = driver.find_element(By.CSS_SELECTOR, f"#{FIG1} button")
+    button.send_keys(Keys.ENTER)
+    WebDriverWait(driver, 20).until(lambda _: button.text == "Copied")
+    assert driver.find_element(By.ID, "told").get_attribute("textContent") == "Command copied"
+    copied = driver.execute_async_script("navigator.clipboard.readText().then(arguments[0])")
+    assert copied == summaries[FIG1]["command"]
+
+
+def test_the_page_asks_for_nothing_and_draws_only_what_is_near(opened: Opened) -> None:
+    driver = opened(height=300)
+    addresses = driver.execute_script(
+        "return performance.getEntriesByType('resource').map((entry) => entry.name)"
+    )
+    assert [address for address in addresses if not address.startswith("data:")] == []
+    assert driver.execute_script(f"return document.querySelector('{CURVES} .main-svg')") is None
+    plots(driver, CURVES)
