@@ -74,13 +74,12 @@ def greedy_action(
             best, choice, count = value, action, 1
         elif value == best:
             count += 1
-    if count == 1 or not has_random_ties:
-        return choice
-    skipped = int(uniform(step_word(stream, step), _TIE) * count)
-    while skipped > 0 or values[state, choice] != best:
-        if values[state, choice] == best:
-            skipped -= 1
-        choice += 1
+    if count > 1 and has_random_ties:
+        skipped = int(uniform(step_word(stream, step), _TIE) * count)
+        for action in range(choice + 1, num_actions):
+            if skipped > 0 and values[state, action] == best:
+                choice = action
+                skipped -= 1
     return choice
 
 

@@ -56,6 +56,9 @@ _NO_CONCERN: dict[str, tuple[str, ...]] = {
     "deep_sea": (),
 }
 
+# In DeepSea sooner means by a tenth at least: a few episodes in hundreds are no exploration.
+_SOONER = 0.9
+
 TASKS = {
     "learning": "GridWorld: return of the first 100 episodes",
     "coverage": "GridWorld: mean steps to the first visit",
@@ -213,7 +216,8 @@ def _claim(task: str, sentence: str, rows: Mapping[str, Row]) -> Claim:
         sentence,
         verdict_of(list(holds.values())),
         numbers,
-        f"{TASKS[task]}; it holds where the intervals do not overlap. "
+        f"{TASKS[task]}; it holds where the intervals do not overlap"
+        f"{' and lie a tenth apart' if task == 'deep_sea' else ''}. "
         f"By our defaults it {'holds' if holds_by_default else 'does not hold'}; "
         + (f"this changes under: {', '.join(changed)}." if changed else "no reading changes this."),
     )
@@ -232,7 +236,8 @@ def _holds(task: str, row: Row) -> bool:
     """Whether εz-greedy's whole interval is better: more return, or fewer steps or episodes."""
     if task == "learning":
         return row["ez"].low > row["eps"].high
-    return row["ez"].high < row["eps"].low
+    margin = _SOONER if task == "deep_sea" else 1.0
+    return row["ez"].high < margin * row["eps"].low
 
 
 def _source(reading: str) -> str:
@@ -265,5 +270,5 @@ EXPERIMENT = Experiment(
     run_seed=run_seed,
     summarise=summarise,
     draw=draw,
-    num_quick_seeds=3,
+    num_quick_seeds=10,
 )

@@ -24,6 +24,7 @@ from ezgreedy.experiments.experiment import (
     verdict_of,
 )
 from ezgreedy.experiments.readings import EZ_SETTINGS, POLICIES, binned, curve, policy_of
+from ezgreedy.requirements import FloatArray
 from ezgreedy.results.intervals import Interval, mean_interval, ratio_interval
 
 READINGS: dict[str, dict[str, Any]] = {
@@ -56,6 +57,10 @@ SETTINGS: dict[str, Any] = {
 
 # εz-greedy is sooner at a size if it needs at most this share of ε-greedy's episodes.
 _SOONER = 0.5
+
+# An exponent of N up to this is still called a power, not exponential growth.
+_LARGEST_POWER = 4.5
+_REPEATS = 2000
 
 _TICKS = (3, 5, 10, 20, 50)
 
@@ -127,7 +132,7 @@ def summarise(settings: Settings, records: Sequence[Record]) -> Summary:
     rng = np.random.default_rng(settings["bootstrap_seed"])
     claims = [
         _claim_of_learning(settings, results, rng),
-        _claim_of_growth(settings, results),
+        _claim_of_growth(settings, results, rng),
         _claim_of_returns(settings, results, rng),
         _claim_of_coverage(results, rng),
     ]
@@ -264,39 +269,38 @@ def _claim_of_learning(settings: Settings, results: Results, rng: np.random.Gene
     )
 
 
-def _claim_of_growth(settings: Settings, results: Results) -> Claim:
+def _claim_of_growth(settings: Settings, results: Results, rng: np.random.Generator) -> Claim:
+    numbers: dict[str, Number] = {}
     eps_sizes = [
         size
         for size in _sizes(settings, "eps", DEFAULT_READING)
         if all(entry["learned"] for entry in results[_cell_name("eps", DEFAULT_READING, size)])
     ]
-    numbers: dict[str, Number] = {}
-    factor = 1.0
-    if len(eps_sizes) > 1:
-        medians = [_median(settings, results, "eps", DEFAULT_READING, size) for size in eps_sizes]
-        factor = float(np.exp(np.polyfit(eps_sizes, np.log(medians), 1)[0]))
-        numbers["ε-greedy: factor for each further row"] = round(factor, 2)
-        numbers["ε-greedy: largest size all seeds learned"] = max(eps_sizes)
+    counts = _counts(settings, results, "eps", DEFAULT_READING, eps_sizes)
+    rate = _slope(np.array(eps_sizes, dtype=np.float64), counts, rng)
+    factor = Interval(*np.exp([rate.value, rate.low, rate.high]).tolist())
+    numbers["ε-greedy: factor for each further row"] = factor
+    numbers["ε-greedy: largest size all seeds learned"] = max(eps_sizes)
     holds = []
     for reading in ("cost on right", "cost on right, options carry over"):
         sizes = [size for size in _sizes(settings, "ez", reading) if size >= 10]
-        medians = [_median(settings, results, "ez", reading, size) for size in sizes]
-        if len(sizes) > 1:
-            slope = float(np.polyfit(np.log(sizes), np.log(medians), 1)[0])
-            numbers[f"{reading}: εz-greedy, exponent of N"] = round(slope, 2)
-            holds.append(slope < 4.0 and factor > 2.0)
+        counts = _counts(settings, results, "ez", reading, sizes)
+        slope = _slope(np.log(sizes), counts, rng)
+        numbers[f"{reading}: εz-greedy, exponent of N"] = slope
+        holds.append(slope.high < _LARGEST_POWER and factor.low > 2.0)
     sizes = _sizes(settings, "eps", "cost on every step")
-    medians = [_median(settings, results, "eps", "cost on every step", size) for size in sizes]
-    slope = float(np.polyfit(np.log(sizes), np.log(medians), 1)[0])
-    numbers["cost on every step: ε-greedy, exponent of N"] = round(slope, 2)
-    holds.append(slope > 4.0)
+    counts = _counts(settings, results, "eps", "cost on every step", sizes)
+    slope = _slope(np.log(sizes), counts, rng)
+    numbers["cost on every step: ε-greedy, exponent of N"] = slope
+    holds.append(slope.low > _LARGEST_POWER)
     return Claim(
         "Uniform exploration is exponentially inefficient in DeepSea.",
         verdict_of(holds),
         numbers,
         "Fits to the median episodes until learned. With cost on moves to the right: ε-greedy's "
         "exponential in N over sizes that all seeds learned, εz-greedy's a power of N from 10 on; "
-        "it holds if the factor is above 2, the price of one more coin, and the exponent below 4. "
+        f"it holds if the factor is above 2, the price of one more coin, and the exponent below "
+        f"{_LARGEST_POWER:g}. "
         "With cost on every step ε-greedy too grows as a power of N, so that it does not hold.",
     )
 
@@ -357,9 +361,23 @@ def _censored(learned: Sequence[int | None], settings: Settings) -> list[int]:
     return [settings["num_episodes"] if count is None else count for count in learned]
 
 
-def _median(settings: Settings, results: Results, policy: str, reading: str, size: int) -> float:
-    entries = results[_cell_name(policy, reading, size)]
-    return float(np.median(_censored([entry["learned"] for entry in entries], settings)))
+def _counts(
+    settings: Settings, results: Results, policy: str, reading: str, sizes: Sequence[int]
+) -> FloatArray:
+    """Episodes until learned, [sizes, seeds]."""
+    entries = [results[_cell_name(policy, reading, size)] for size in sizes]
+    return np.array([_censored([entry["learned"] for entry in row], settings) for row in entries])
+
+
+def _slope(x: FloatArray, counts: FloatArray, rng: np.random.Generator) -> Interval:
+    """The slope of the log of median counts [sizes, seeds] over x, seeds resampled."""
+    num_sizes, num_seeds = counts.shape
+    chosen = rng.integers(num_seeds, size=(_REPEATS, num_sizes, num_seeds))
+    resampled = np.take_along_axis(counts[None], chosen, axis=2)
+    slopes = np.polyfit(x, np.log(np.median(resampled, axis=2)).T, 1)[0]
+    slope = np.polyfit(x, np.log(np.median(counts, axis=1)), 1)[0]
+    low, high = np.quantile(slopes, [0.025, 0.975])
+    return Interval(float(slope), float(min(low, slope)), float(max(high, slope)))
 
 
 def _mean_map(entries: Sequence[Mapping[str, Any]]) -> list[list[float | None]]:

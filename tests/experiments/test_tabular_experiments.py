@@ -1,0 +1,212 @@
+"""The tabular experiments run end to end, and their verdicts follow the numbers."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ezgreedy.cli import main
+from ezgreedy.experiments import (
+    ablation_readings,
+    appendix_deepsea_randomized,
+    fig2_chain_durations,
+    fig3_deepsea,
+    fig3_gridworld,
+    registry,
+)
+from ezgreedy.experiments.experiment import Experiment, Record
+from ezgreedy.experiments.readings import EZ_SETTINGS, binned, law_of
+from ezgreedy.exploration.durations import Fixed, PlusOne, Zeta
+
+MODULES = [
+    fig2_chain_durations,
+    fig3_deepsea,
+    fig3_gridworld,
+    appendix_deepsea_randomized,
+    ablation_readings,
+]
+EXPERIMENTS = [module.EXPERIMENT for module in MODULES]
+each_experiment = pytest.mark.parametrize("experiment", EXPERIMENTS, ids=lambda e: e.id)
+
+# Verdicts that even a quick look must give.
+QUICK_VERDICTS = {
+    "fig2-chain-durations": {0: "reading-dependent", 1: "not-reproduced"},
+    "fig3-deepsea": {
+        0: "reading-dependent",
+        1: "reading-dependent",
+        2: "reproduced",
+        3: "reproduced",
+    },
+    "fig3-gridworld": {1: "not-reproduced"},
+    "appendix-deepsea-randomized": {0: "reproduced"},
+    "ablation-readings": {2: "reading-dependent"},
+}
+
+
+@each_experiment
+def test_a_quick_look_ends_with_claims_and_figures(experiment: Experiment, tmp_path: Path) -> None:
+    arguments = ["reproduce", experiment.id, "--quick", "--jobs", "1", "--out", str(tmp_path)]
+    assert main(arguments) == 0
+    directory = tmp_path / experiment.id
+    summary = json.loads((directory / "summary.json").read_text())
+    assert summary["id"] == experiment.id
+    for claim in summary["claims"]:
+        assert claim["claim"].endswith(".")
+        assert claim["note"]
+        assert any(isinstance(number, dict) for number in claim["numbers"].values())
+        for number in claim["numbers"].values():
+            if isinstance(number, dict):
+                assert number["low"] <= number["value"] <= number["high"]
+    for index, verdict in QUICK_VERDICTS[experiment.id].items():
+        assert summary["claims"][index]["verdict"] == verdict, summary["claims"][index]
+    assert {Path(name).suffix for name in summary["figures"]} == {".png", ".svg"}
+    for name in summary["figures"]:
+        assert (directory / name).stat().st_size > 5_000
+
+
+@each_experiment
+def test_a_seed_gives_the_same_result_every_time_and_another_seed_another(
+    experiment: Experiment,
+) -> None:
+    settings = experiment.settings_at("quick")
+    cell = next(
+        cell for cell in experiment.cells(settings) if "ez" in cell.name or "zeta" in cell.name
+    )
+    merged = {**settings, **cell.settings}
+    result = experiment.run_seed(merged, 3)
+    assert experiment.run_seed(merged, 3) == result
+    assert experiment.run_seed(merged, 4) != result
+
+
+def test_experiments_stand_in_the_order_of_the_paper() -> None:
+    ids = list(registry.experiments())
+    ours = [experiment.id for experiment in EXPERIMENTS]
+    assert [name for name in ids if name in ours] == ours
+
+
+def changes_for(experiment: Experiment, cell: str, changes: dict[str, Any]) -> None:
+    """Asserts that each changed setting changes what a cell gives."""
+    settings = experiment.settings_at("quick")
+    chosen = next(one for one in experiment.cells(settings) if one.name == cell)
+    settings = {**settings, **chosen.settings}
+    result = experiment.run_seed(settings, 0)
+    for name, value in changes.items():
+        assert name in settings
+        assert experiment.run_seed({**settings, name: value}, 0) != result, name
+
+
+EZ_CHANGES = {
+    "policy": "eps",
+    "mu": 1.5,
+    "cap": 2,
+    "plays": "n+1",
+    "carries_over_episodes": True,
+}
+
+
+def test_every_setting_of_a_run_changes_the_result() -> None:
+    changes_for(
+        fig3_gridworld.EXPERIMENT,
+        "ez, random ties",
+        EZ_CHANGES
+        | {"ties": "first", "step_size": 0.2, "epsilon": 0.2, "step_limit": 500, "size": 25}
+        | {"start": [2, 11], "goal": [20, 18], "num_episodes": 310, "num_bins": 10}
+        | {"num_early_episodes": 50},
+    )
+    changes_for(
+        fig3_gridworld.EXPERIMENT, "walks ez", {"num_walks_per_seed": 5, "num_walk_steps": 4000}
+    )
+    changes_for(
+        fig3_deepsea.EXPERIMENT,
+        "ez, cost on right, N = 10",
+        EZ_CHANGES
+        | {"step_size": 0.5, "epsilon_times": 2.0, "cost_on": "step", "initial_value": -1.0}
+        | {"size": 11, "num_episodes": 10},
+    )
+    changes_for(fig3_deepsea.EXPERIMENT, "eps, cost on every step, N = 10", {"ties": "first"})
+    changes_for(fig3_deepsea.EXPERIMENT, "walk ez", {"other_move": "down", "size": 19})
+    changes_for(
+        appendix_deepsea_randomized.EXPERIMENT,
+        "ez, randomised, N = 10",
+        {"effects": "consistent", "policy": "eps", "mu": 1.5, "cost_on": "step", "num_bins": 5},
+    )
+    chain = next(iter(fig2_chain_durations.SETTINGS["readings"]))
+    changes_for(
+        fig2_chain_durations.EXPERIMENT,
+        f"{chain}: zeta",
+        {"length": 60, "discount": 0.95, "cap": 20, "epsilon": 0.02, "step_size": 0.5}
+        | {"carries_over_episodes": False, "num_steps": 50_000, "num_episodes": 100}
+        | {"zeta": [2.0], "family": "uniform"},
+    )
+    changes_for(
+        ablation_readings.EXPERIMENT,
+        f"ez, {ablation_readings.DEFAULT}",
+        EZ_CHANGES | {"matches_budget": True, "cost_on": "step", "ties": "first"},
+    )
+
+
+def test_grid_world_verdicts_follow_the_numbers() -> None:
+    def verdicts(eps: float, ez: float, eps_steps: int, ez_steps: int) -> list[str]:
+        records = []
+        for cell in fig3_gridworld.cells(fig3_gridworld.SETTINGS):
+            is_ez = cell.settings["policy"] == "ez"
+            gained, steps = (ez, ez_steps) if is_ez else (eps, eps_steps)
+            learning = dict.fromkeys(("early", "all", "late", "late_steps"), gained)
+            measures = ("all_cells", "bottom_corners", "goal_cell", "never_visited")
+            walks = {measure: [float(steps)] for measure in measures}
+            result = {**learning, "curve": [gained] * 2, **walks, "first_visits": [[steps]]}
+            records += [Record(cell.name, cell.settings, seed, result) for seed in range(3)]
+        summary = fig3_gridworld.summarise(fig3_gridworld.SETTINGS, records)
+        return [claim.verdict for claim in summary.claims]
+
+    assert verdicts(0.5, 0.7, 2000, 1000) == ["reproduced"] * 3
+    assert verdicts(0.7, 0.5, 1000, 2000) == ["not-reproduced"] * 3
+
+
+def test_deep_sea_verdicts_follow_the_numbers() -> None:
+    settings = fig3_deepsea.EXPERIMENT.settings_at("quick")
+
+    def verdicts(learned: dict[tuple[str, str], float], late: float) -> list[str]:
+        """`learned` says the power of N that (policy, cost_on) takes."""
+        records = []
+        for cell in fig3_deepsea.cells(settings):
+            policy, size = cell.settings["policy"], cell.settings["size"]
+            power = learned[policy, cell.settings.get("cost_on", "right")]
+            count = min(int(size**power), settings["num_episodes"])
+            steps = 100 if policy == "ez" else 10_000
+            result = {
+                "learned": count if count < settings["num_episodes"] else None,
+                "curve": [0.0, late],
+                "late": late if policy == "ez" else 0.0,
+                "first_visits": [[steps, -1], [steps, steps]],
+                "all_cells": steps,
+                "corner": steps,
+                "never_visited": 0.0,
+            }
+            records += [Record(cell.name, cell.settings, seed, result) for seed in range(2)]
+        summary = fig3_deepsea.summarise(settings, records)
+        assert summary.data["first_visits"]["ez"][0] == [100.0, None]
+        return [claim.verdict for claim in summary.claims]
+
+    apart = {("eps", "right"): 5.0, ("ez", "right"): 3.0}
+    alike = {("eps", "step"): 2.0, ("ez", "step"): 2.0}
+    hard = {("eps", "step"): 5.0, ("ez", "step"): 2.0}
+    assert verdicts(apart | alike, 0.6)[:3] == ["reading-dependent"] * 2 + ["reproduced"]
+    assert verdicts(apart | hard, 0.6)[0] == "reproduced"
+    assert verdicts(dict.fromkeys(apart, 3.0) | alike, 0.0)[0] == "not-reproduced"
+    assert verdicts(apart | alike, 0.0)[2:] == ["not-reproduced", "reproduced"]
+
+
+def test_laws_are_named_by_settings() -> None:
+    ez = {**EZ_SETTINGS, "policy": "ez"}
+    assert law_of(ez) == Zeta(2.0, 10_000)
+    assert law_of({**ez, "plays": "n+1", "cap": 100}) == PlusOne(Zeta(2.0, 100))
+    assert law_of({**ez, "tail": "clip"}) == Zeta(2.0, 10_000, "clip")
+    assert law_of({**ez, "policy": "eps", "plays": "n+1"}) == Fixed(1)
+    with pytest.raises(ValueError, match=r"plays must be one of 'n', 'n\+1'; got '2n'"):
+        law_of({**ez, "plays": "2n"})
+
+
+def test_bins_are_means_of_equal_parts() -> None:
+    assert binned([1.0, 3.0, 5.0, 7.0, 100.0], 2) == [2.0, 6.0]
