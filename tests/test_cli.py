@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ezgreedy import EpsilonGreedy, EZGreedy, Zeta, demonstration
+from ezgreedy import demonstration
 from ezgreedy.cli import main
 
 SMALL = ["demo", "--steps", "200", "--walks", "5", "--size", "9"]
@@ -66,39 +66,7 @@ def test_help_explains(arguments, capsys):
     assert "ezgreedy" in capsys.readouterr().out
 
 
-# The walks behind the maps.
-
-
-def naive_first_visits(policy, settings):
-    """One walk at a time, written out."""
-    size, total = settings.size, np.zeros((settings.size, settings.size))
-    for walk in range(settings.num_walks):
-        explore = policy(walk)
-        first = np.full((size, size), settings.num_steps)
-        row, column, start = 0, size // 2, True
-        for step in range(settings.num_steps):
-            first[row, column] = min(first[row, column], step)
-            action = int(explore(np.array([demonstration.DOWN]), starts=np.array([start]))[0])
-            start = row == size - 1 and action == demonstration.DOWN
-            if start:
-                row, column = 0, size // 2
-            else:
-                row = min(max(row + (-1, 1, 0, 0)[action], 0), size - 1)
-                column = min(max(column + (0, 0, -1, 1)[action], 0), size - 1)
-        total += first
-    return total / settings.num_walks
-
-
-def test_maps_equal_those_of_walks_one_at_a_time():
-    settings = demonstration.DemoSettings(
-        size=7, num_steps=150, num_walks=4, epsilons=(0.6,), mu=1.7, seed=3
-    )
-    maps = demonstration.run(settings)[0]
-    law = Zeta(1.7)
-    eps = naive_first_visits(lambda i: EpsilonGreedy(4, 0.6, seed=3, first_lane=i), settings)
-    ez = naive_first_visits(lambda i: EZGreedy(4, 0.6, law, seed=3, first_lane=i), settings)
-    np.testing.assert_array_equal(maps.eps, eps)
-    np.testing.assert_array_equal(maps.ez, ez)
+# What the maps show.
 
 
 def test_colours_and_shades_tell_soon_from_never():

@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from ezgreedy import EZGreedy
-from ezgreedy.grid_walks import DOWN, LEFT, RIGHT, UP, OpenGrid, first_visits
+from ezgreedy.envs import grid_world
+from ezgreedy.grid_walks import DOWN, LEFT, RIGHT, UP, OpenGrid, _moved, first_visits
 
 
 def one_walk(explore: EZGreedy, grid: OpenGrid) -> dict[tuple[int, int], int]:
@@ -32,6 +33,25 @@ def test_walks_side_by_side_are_single_walks(epsilon: float, start_row: int) -> 
         alone = one_walk(EZGreedy(4, epsilon, lanes=1, seed=5, first_lane=lane), grid)
         for cell in np.ndindex(7, 7):
             assert together[(lane, *cell)] == alone.get(cell, grid.num_steps)
+
+
+def test_walks_move_as_the_environment_does() -> None:
+    # The walks are NumPy alone, for the demonstration; the environment's compiled step is the rule.
+    size, rng = 5, np.random.default_rng(0)
+    grid = OpenGrid(size, start_row=1)
+    rows, columns = np.divmod(np.arange(size * size).repeat(4), size)
+    actions = np.tile(np.arange(4), size * size)
+    order = rng.permutation(len(actions))
+    rows, columns, actions = rows[order], columns[order], actions[order]
+    finished = (rows == size - 1) & (actions == DOWN)
+    moved = _moved(rows, columns, actions, finished, grid)
+    for i in range(len(actions)):
+        row, column, _, terminated = grid_world.step(
+            rows[i], columns[i], actions[i], size, *grid_world.NO_GOAL, True
+        )
+        assert terminated == finished[i]
+        expected = (1, size // 2) if terminated else (row, column)
+        assert (moved[0][i], moved[1][i]) == expected
 
 
 def test_a_greedy_walk_goes_straight_down() -> None:

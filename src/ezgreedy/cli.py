@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ezgreedy import __version__, demonstration
-from ezgreedy.commands import listing, reporting, reproducing
+from ezgreedy.commands import coverage, listing, reporting, reproducing
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -41,6 +41,7 @@ def _parser() -> argparse.ArgumentParser:
     listing.add_parser(commands)
     reproducing.add_parser(commands)
     reporting.add_parser(commands)
+    coverage.add_parser(commands)
     return parser
 
 

@@ -55,3 +55,12 @@ class FiniteMDP:
         """Which states are terminal, [states]."""
         assert self.terminal is not None
         return self.terminal
+
+    def reachable_states(self) -> BoolArray:
+        """States that some sequence of actions reaches, terminal ones included, [states]."""
+        edges = (self.transitions > 0).any(axis=1) & ~self.ends[:, None]
+        reached = fresh = self.start > 0
+        while fresh.any():
+            fresh = edges[fresh].any(axis=0) & ~reached
+            reached = reached | fresh
+        return reached

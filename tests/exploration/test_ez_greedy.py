@@ -1,9 +1,5 @@
 """εz-greedy decision by decision: hand-written tapes, degenerate laws, twins, exact moments."""
 
-import copy
-import json
-import pickle
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -20,7 +16,7 @@ from ezgreedy import (
     exploratory_share,
     ladder,
 )
-from support.scripted import ALMOST_ONE, ScriptedStreams
+from support.scripted import ScriptedStreams
 from support.statistics import assert_follows
 from support.twins import NaiveLane, tape
 
@@ -395,120 +391,6 @@ def test_epsilon_may_be_assigned_between_calls():
     assert explore.exploring.tolist() == [False, True]
 
 
-# Greedy as a function.
-
-
-def test_greedy_is_asked_only_for_lanes_that_decide():
-    script = {(1, 0): (HEADS, 0.5, 0.0), (2, 1): (HEADS, 0.5, 0.0)}
-    explore = scripted(EZGreedy(4, 0.5, Fixed(2), lanes=3), script)
-    asked = []
-
-    def greedy(lanes):
-        asked.append(lanes.tolist())
-        return np.full(len(lanes), 1)
-
-    actions = [explore(greedy).tolist() for _ in range(3)]
-    assert actions == [[1, 2, 1], [1, 2, 2], [1, 1, 2]]
-    # Lane 1 is inside its option on the second call, lane 2 on the third.
-    assert asked == [[0, 1, 2], [0, 2], [0, 1]]
-
-
-def test_greedy_function_and_array_give_the_same_tape_and_probabilities():
-    by_array, by_function = (EZGreedy(6, 0.3, lanes=5, seed=2) for _ in range(2))
-    rng = np.random.default_rng(0)
-    for _ in range(200):
-        greedy = rng.integers(0, 6, 5)
-        np.testing.assert_array_equal(by_array(greedy), by_function(lambda i, g=greedy: g[i]))
-        np.testing.assert_array_equal(by_array.probabilities, by_function.probabilities)
-
-
-# Probabilities.
-
-
-def test_probabilities_of_decisions_and_options():
-    script = {(1, 0): (HEADS, 0.5, 0.0), (2, 0): (HEADS, 0.0, 0.0)}
-    explore = scripted(EZGreedy(4, np.array([0.2, 0.4, 0.4]), Fixed(2), lanes=3), script)
-    assert explore(np.zeros(3, dtype=int)).tolist() == [0, 2, 0]
-    # Greedy by choice; explored away from greedy; explored and hit the greedy action.
-    np.testing.assert_allclose(explore.probabilities, [0.8 + 0.05, 0.1, 0.6 + 0.1])
-    explore(np.zeros(3, dtype=int))
-    np.testing.assert_allclose(explore.probabilities, [0.85, 1.0, 1.0])
-
-
-def test_probabilities_survive_what_the_caller_does_to_its_arrays():
-    explore = EZGreedy(4, 0.3, lanes=6, seed=0)
-    greedy, active = np.arange(6) % 4, np.ones(6, dtype=bool)
-    actions = explore(greedy, active=active)
-    before = explore.probabilities
-    greedy[:], active[:], actions[:] = 3, False, 0
-    np.testing.assert_array_equal(explore.probabilities, before)
-
-
-def test_importance_weights_average_to_one_over_decisions():
-    # E[1/p] over the drawn action is the number of actions that can be drawn, here 3.
-    explore = EZGreedy(3, 0.4, Fixed(1), lanes=1000, seed=0)
-    weights = []
-    for _ in range(200):
-        explore(np.zeros(1000, dtype=int))
-        weights.append(1.0 / explore.probabilities)
-    assert abs(np.mean(weights) - 3.0) < 6 * np.std(weights) / np.sqrt(200_000)
-
-
-# Masks and weights.
-
-
-def test_an_options_action_is_drawn_among_legal_ones():
-    legal = np.array([[True, False, True, False, True]])
-    for u, expected in ((0.0, 0), (0.33, 0), (0.34, 2), (0.67, 4), (ALMOST_ONE, 4)):
-        explore = scripted(EZGreedy(5, 0.5, Fixed(1)), {(0, 0): (HEADS, u, 0.0)})
-        assert explore(np.array([0]), legal=legal).tolist() == [expected]
-        np.testing.assert_allclose(explore.probabilities, 0.5 / 3 + 0.5 * (expected == 0))
-
-
-def test_an_option_whose_action_becomes_illegal_ends():
-    script = {(0, 0): (HEADS, 0.5, 0.0), (1, 0): (HEADS, 0.5, 0.0), (1, 1): (HEADS, 0.0, 0.0)}
-    explore = scripted(EZGreedy(4, 0.5, Fixed(3), lanes=2), script)
-    explore(np.array([1, 1]))
-    legal = np.ones((2, 4), dtype=bool)
-    legal[:, 2] = False
-    assert explore(np.array([1, 1]), legal=legal).tolist() == [1, 0]
-    assert explore.remaining.tolist() == [0, 2]
-    assert explore.counters.cut_by_masks == 2
-
-
-def test_a_mask_that_allows_everything_changes_nothing():
-    plain, masked = (EZGreedy(7, 0.4, lanes=5, seed=0) for _ in range(2))
-    weighted, both = (
-        EZGreedy(7, 0.4, lanes=5, seed=0, action_weights=[1, 2, 0, 1, 5, 1, 0.3]) for _ in range(2)
-    )
-    everything = np.ones((5, 7), dtype=bool)
-    for _ in range(200):
-        greedy = np.zeros(5, dtype=int)
-        np.testing.assert_array_equal(plain(greedy), masked(greedy, legal=everything))
-        np.testing.assert_array_equal(weighted(greedy), both(greedy, legal=everything))
-        np.testing.assert_allclose(weighted.probabilities, both.probabilities)
-
-
-def test_equal_weights_are_uniform():
-    plain = tape(EZGreedy(8, 0.5, lanes=4, seed=3), 300)
-    weighted = EZGreedy(8, 0.5, lanes=4, seed=3, action_weights=np.full(8, 0.1))
-    np.testing.assert_array_equal(tape(weighted, 300), plain)
-
-
-def test_actions_follow_their_weights():
-    weights = np.array([1.0, 0.0, 2.0, 5.0])
-    explore = EZGreedy(4, 1.0, Fixed(1), lanes=1000, action_weights=weights)
-    drawn = tape(explore, 100).ravel()
-    uniform = np.full(4, 0.25)
-    assert_follows(drawn, weights / 8, rejects={"uniform": uniform})
-
-
-def test_exploratory_actions_are_uniform():
-    drawn = tape(EZGreedy(18, 1.0, Fixed(1), lanes=1000, seed=1), 100).ravel()
-    without_greedy = np.append(0.0, np.full(17, 1 / 17))
-    assert_follows(drawn, np.full(18, 1 / 18), rejects={"never the greedy one": without_greedy})
-
-
 # Exact moments.
 
 
@@ -532,65 +414,3 @@ def test_begun_durations_follow_the_law():
     sample = np.repeat(list(counts), list(counts.values()))
     probabilities = law.pmf(np.arange(101))
     assert_follows(sample, probabilities, {"clip": Zeta(cap=100, tail="clip").pmf(np.arange(101))})
-
-
-# Checkpoints.
-
-
-@pytest.mark.parametrize("num_steps", [1, 7, 64, 300])
-def test_a_state_saved_inside_options_continues_the_same_tape(num_steps):
-    def make():
-        return EZGreedy(9, Linear(1.0, 0.2, 100), lanes=12, seed=2**80, first_lane=3)
-
-    original = make()
-    tape(original, num_steps)
-    assert num_steps < 7 or (original.remaining > 0).any()
-    state = json.loads(json.dumps(original.state_dict()))
-    restored = make()
-    restored.load_state_dict(state)
-    assert restored.state_dict() == original.state_dict()
-    np.testing.assert_array_equal(tape(restored, 200), tape(original, 200))
-    assert restored.counters == original.counters
-
-
-def test_numbers_assigned_to_epsilon_are_part_of_the_state():
-    original = EZGreedy(4, 0.5, lanes=3)
-    original.epsilon = [0.0, 0.3, 1.0]
-    restored = EZGreedy(4, 0.5, lanes=3)
-    restored.load_state_dict(original.state_dict())
-    np.testing.assert_array_equal(tape(restored, 100), tape(original, 100))
-
-
-def test_a_state_holds_plain_data_only():
-    explore = EZGreedy(4, 0.5, lanes=3, action_weights=[1, 2, 3, 4])
-    tape(explore, 50)
-
-    def check(value):
-        if isinstance(value, dict):
-            assert all(type(key) is str for key in value)
-            value = list(value.values())
-        if type(value) is list:
-            for item in value:
-                check(item)
-        else:
-            assert value is None or type(value) in (int, float, str, bool)
-
-    check(explore.state_dict())
-
-
-def test_copies_go_their_own_ways():
-    original = EZGreedy(5, 0.3, lanes=4, seed=1)
-    tape(original, 30)
-    for twin in (copy.deepcopy(original), pickle.loads(pickle.dumps(original))):
-        ahead = tape(twin, 50)
-        fresh = copy.deepcopy(original)
-        np.testing.assert_array_equal(tape(fresh, 50), ahead)
-
-
-def test_evaluation_with_its_own_policy_does_not_move_training():
-    training, undisturbed = (EZGreedy(5, 0.3, lanes=4, seed=1) for _ in range(2))
-    evaluation = EZGreedy(5, 0.001, lanes=4, seed=2)
-    for _ in range(100):
-        actions = training(np.zeros(4, dtype=int))
-        tape(evaluation, 3)
-        np.testing.assert_array_equal(actions, undisturbed(np.zeros(4, dtype=int)))

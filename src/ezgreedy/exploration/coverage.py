@@ -187,7 +187,7 @@ class _Search:
 def _missing(
     mdp: FiniteMDP, search: _Search, beginnings: BoolArray, visited: BoolArray
 ) -> dict[tuple[int, int], str]:
-    reachable = _reachable(mdp)
+    reachable = mdp.reachable_states()
     begin = _listed(np.flatnonzero(beginnings))
     reasons: dict[tuple[int, int], str] = {}
     for state, action in np.argwhere(~visited & ~mdp.ends[:, None]).tolist():
@@ -209,17 +209,6 @@ def _missing(
             )
         reasons[state, action] = reason
     return reasons
-
-
-def _reachable(mdp: FiniteMDP) -> BoolArray:
-    """States that some sequence of actions reaches, [states]."""
-    edges = (mdp.transitions > 0).any(axis=1) & ~mdp.ends[:, None]
-    reached = mdp.start > 0
-    while True:
-        further = reached | edges[reached].any(axis=0)
-        if (further == reached).all():
-            return reached
-        reached = further
 
 
 def _listed(states: IntArray) -> str:

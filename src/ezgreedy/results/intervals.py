@@ -1,11 +1,12 @@
-"""How sure are we? Bootstrap intervals of means and of ratios of means.
+"""How sure is a number? Percentile bootstrap intervals over trials or seeds.
 
-Samples are drawn anew with replacement many times; the interval holds the middle share `level` of
-the resulting statistics. The generator is the caller's, so that a summary can be made again.
+Trials are resampled whole, with replacement, from a generator that the caller gives, so that the
+same generator gives the same interval. One trial resamples only to itself: its interval is a point,
+and it is for whoever prints it to say that there was only one.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,23 +14,68 @@ from numpy.typing import ArrayLike
 from ezgreedy import requirements as require
 from ezgreedy.requirements import FloatArray
 
+Statistic = Callable[[FloatArray], FloatArray]
 
-@dataclass(frozen=True)
-class Interval:
-    """An estimate between the ends of its interval."""
+# Resampled numbers held at once: bounds memory whatever the number of samples.
+_LARGEST_BATCH = 2**22
+
+
+class Interval(NamedTuple):
+    """A number with the ends of its interval."""
 
     value: float
     low: float
     high: float
 
+    def __str__(self) -> str:
+        return f"{self.value:.4g} [{self.low:.4g}, {self.high:.4g}]"
+
+
+def mean_over_samples(resamples: FloatArray) -> FloatArray:
+    """The mean of each resample; [repeats, samples, …] to [repeats, …]."""
+    return resamples.mean(axis=1)
+
+
+def bootstrap_interval(
+    samples: ArrayLike,
+    rng: np.random.Generator,
+    statistic: Statistic = mean_over_samples,
+    level: float = 0.95,
+    repeats: int = 2000,
+) -> Interval:
+    """The percentile bootstrap interval of a statistic.
+
+    Args:
+        samples: independent samples along the first axis, [samples, …].
+        rng: where resamples are drawn from.
+        statistic: maps [repeats, samples, …] to one number per repeat.
+        level: the interval's nominal coverage.
+        repeats: how many resamples.
+    """
+    array = _checked("samples", samples)
+    level = require.number("level", level, 0.0, 1.0)
+    repeats = require.integer("repeats", repeats, least=1)
+    batch = max(_LARGEST_BATCH // array.size, 1)
+    values = np.concatenate(
+        [
+            statistic(
+                array[rng.integers(len(array), size=(min(batch, repeats - done), len(array)))]
+            )
+            for done in range(0, repeats, batch)
+        ]
+    )
+    # Without interpolation: between two resamples lies no number that was seen, least of all
+    # next to an infinite one.
+    low = np.quantile(values, (1.0 - level) / 2.0, method="lower")
+    high = np.quantile(values, (1.0 + level) / 2.0, method="higher")
+    return Interval(float(statistic(array[None])[0]), float(low), float(high))
+
 
 def mean_interval(
     samples: ArrayLike, rng: np.random.Generator, level: float = 0.95, repeats: int = 2000
 ) -> Interval:
-    """The mean of independent samples, [n]."""
-    values = _samples("samples", samples)
-    means = _resampled_means(values, rng, repeats)
-    return _interval(float(values.mean()), means, level)
+    """The mean of samples [samples] with its bootstrap interval."""
+    return bootstrap_interval(samples, rng, level=level, repeats=repeats)
 
 
 def ratio_interval(
@@ -39,25 +85,37 @@ def ratio_interval(
     level: float = 0.95,
     repeats: int = 2000,
 ) -> Interval:
-    """mean(numerator) / mean(denominator), both [n] independent samples of positive mean."""
-    above, below = _samples("numerator", numerator), _samples("denominator", denominator)
-    ratios = _resampled_means(above, rng, repeats) / _resampled_means(below, rng, repeats)
-    return _interval(float(above.mean() / below.mean()), ratios, level)
+    """The ratio of two means with its bootstrap interval, resampled in pairs.
+
+    Entry i of both is the same trial or seed, and they stay together. A mean of zero below makes
+    the ratio infinite, or NaN if the one above is zero as well.
+
+    Args:
+        numerator: samples above the line, [samples].
+        denominator: samples below it, [samples].
+        rng: where resamples are drawn from.
+        level: the interval's nominal coverage.
+        repeats: how many resamples.
+    """
+    above, below = _checked("numerator", numerator), _checked("denominator", denominator)
+    if above.ndim != 1 or above.shape != below.shape:
+        raise require.refuse(
+            "denominator", f"have the numerator's shape {above.shape}", below.shape
+        )
+    pairs = np.stack([above, below], axis=1)
+    return bootstrap_interval(pairs, rng, _ratio_of_means, level, repeats)
 
 
-def _samples(name: str, samples: ArrayLike) -> FloatArray:
-    values = np.asarray(samples, dtype=np.float64)
-    if values.ndim != 1 or not values.size or not np.isfinite(values).all():
-        raise require.refuse(name, "be a row of finite numbers, at least one", values)
-    return values
+def _ratio_of_means(resamples: FloatArray) -> FloatArray:
+    means = resamples.mean(axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return means[:, 0] / means[:, 1]
 
 
-def _resampled_means(values: FloatArray, rng: np.random.Generator, repeats: int) -> FloatArray:
-    choose: Callable[..., FloatArray] = rng.choice
-    return choose(values, size=(repeats, values.size)).mean(axis=1)
-
-
-def _interval(value: float, resampled: FloatArray, level: float) -> Interval:
-    tail = (1.0 - require.number("level", level, 0.0, 1.0)) / 2.0
-    low, high = np.quantile(resampled, [tail, 1.0 - tail])
-    return Interval(value, float(low), float(high))
+def _checked(name: str, samples: ArrayLike) -> FloatArray:
+    array = np.asarray(samples)
+    if array.dtype.kind not in "biuf":
+        raise require.refuse_type(name, f"hold numbers, not {array.dtype}", samples)
+    if array.ndim == 0 or array.size == 0:
+        raise require.refuse(name, "hold at least one sample", array.tolist())
+    return array.astype(np.float64)

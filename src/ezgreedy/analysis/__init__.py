@@ -1,0 +1,1 @@
+"""How soon exploration gets somewhere: first visits and cover times, sampled and exact."""

@@ -1,0 +1,393 @@
+"""`ezgreedy coverage ENV`: how soon do ε- and εz-greedy see the parts of a user's environment?
+
+Runs the policies in any Gymnasium environment with discrete actions, draws their first-visit maps
+and compares them. All arguments are checked and all trials run before a single file is written.
+"""
+
+import argparse
+import difflib
+import importlib.util
+import json
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from ezgreedy import __version__
+from ezgreedy import requirements as require
+
+# What this module needs to run is heavy; `ezgreedy --help` must not wait for it.
+if TYPE_CHECKING:
+    from gymnasium.spaces import Discrete
+    from rich.progress import Progress, TaskID
+
+    from ezgreedy.analysis.first_visits import Bins, Environment, FirstVisitTimes, Policy
+    from ezgreedy.analysis.maps import Layout
+
+POLICIES = {"ez": "εz-greedy", "eps": "ε-greedy"}
+SUMMARY = "coverage.json"
+_NEEDED = ("gymnasium", "matplotlib", "rich")
+
+
+@dataclass(frozen=True)
+class CoverageSettings:
+    """What the command runs; the defaults are the paper's for MountainCar.
+
+    Args:
+        environment: an id that `gymnasium.make` knows.
+        policies: which to compare, of `POLICIES`.
+        steps: of each trial.
+        trials: of each policy.
+        bins: along each continuous dimension.
+        ranges: (dimension, low, high) of dimensions that need or want a range.
+        dims: dimensions of the observation to look at; the first two if None.
+        width: cells in a row, if the observation numbers the cells of a grid.
+        max_episode_steps: when episodes are truncated; the environment's own limit if None.
+        epsilon: probability of starting to explore.
+        greedy: the one action that both policies otherwise play.
+        mu: exponent of the zeta law.
+        cap: the longest duration.
+        seed: of both policies, which share their coins, and of the environments.
+    """
+
+    environment: str
+    policies: tuple[str, ...] = ("ez", "eps")
+    steps: int = 5000
+    trials: int = 50
+    bins: int = 12
+    ranges: tuple[tuple[int, float, float], ...] = ()
+    dims: tuple[int, ...] | None = None
+    width: int | None = None
+    max_episode_steps: int | None = None
+    epsilon: float = 1.0
+    greedy: int | None = None
+    mu: float = 2.0
+    cap: int = 10_000
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for policy in self.policies:
+            require.one_of("--policy", policy, tuple(POLICIES))
+        if len(set(self.policies)) != len(self.policies):
+            raise require.refuse("--policy", "name each policy once", list(self.policies))
+        require.integer("--steps", self.steps, least=1)
+        require.integer("--trials", self.trials, least=1)
+        require.integer("--bins", self.bins, least=1)
+        require.integer("--seed", self.seed, least=0, most=None)
+        require.number("--epsilon", self.epsilon, 0.0, 1.0)
+        if self.epsilon < 1.0 and self.greedy is None:
+            rule = "be 1, or come with --greedy ACTION for the steps that do not explore"
+            raise require.refuse("--epsilon", rule, self.epsilon)
+        if self.max_episode_steps is not None:
+            require.integer("--max-episode-steps", self.max_episode_steps, least=1)
+
+    @property
+    def constant_greedy(self) -> Callable[[Any], int] | None:
+        """The greedy policy, if there is one."""
+        action = self.greedy
+        return None if action is None else lambda _: action
+
+
+def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Registers the command."""
+    defaults = CoverageSettings("")
+    parser = commands.add_parser(
+        "coverage",
+        help="how soon policies see the parts of your own environment",
+        description="Runs ε-greedy and εz-greedy in a Gymnasium environment with discrete actions "
+        "and maps after how many steps each part of its observations is first visited.",
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+    )
+    add = parser.add_argument
+    add("environment", metavar="ENV", help="an id that Gymnasium knows, such as MountainCar-v0")
+    add(
+        "--policy",
+        action="append",
+        choices=tuple(POLICIES),
+        default=argparse.SUPPRESS,
+        help="ez (εz-greedy) or eps (ε-greedy), repeatable (default: both)",
+    )
+    add("--steps", type=int, default=defaults.steps, help="steps of each trial")
+    add("--trials", type=int, default=defaults.trials, help="trials averaged over")
+    add("--bins", type=int, default=defaults.bins, help="bins along each continuous dimension")
+    add(
+        "--range",
+        nargs=3,
+        action="append",
+        type=float,
+        default=argparse.SUPPRESS,
+        metavar=("DIM", "LOW", "HIGH"),
+        help="where to cut a dimension of the observation; needed if it is unbounded",
+    )
+    add(
+        "--dims",
+        nargs="+",
+        type=int,
+        default=argparse.SUPPRESS,
+        metavar="I",
+        help="one or two dimensions of the observation to look at (default: the first two)",
+    )
+    _add_optional(parser)
+    add("--epsilon", type=float, default=defaults.epsilon, help="probability of exploring")
+    add("--mu", type=float, default=defaults.mu, help="exponent of the zeta law")
+    add("--cap", type=int, default=defaults.cap, help="longest duration")
+    add("--seed", type=int, default=defaults.seed, help="of policies and environments")
+    add("--out", type=Path, required=True, metavar="DIR", help="where figures and numbers go")
+    parser.set_defaults(run=run)
+
+
+def _add_optional(parser: argparse.ArgumentParser) -> None:
+    """Numbers that are left to the environment, or out, unless given."""
+    descriptions = {
+        "--width": "cells in a row, if the observation numbers the cells of a grid",
+        "--max-episode-steps": "truncate episodes here (default: where the environment does)",
+        "--greedy": "the action played when not exploring, needed if epsilon is below 1",
+    }
+    for name, text in descriptions.items():
+        parser.add_argument(name, type=int, default=argparse.SUPPRESS, metavar="N", help=text)
+
+
+def run(parsed: argparse.Namespace) -> int:
+    """Runs the command; returns the exit code."""
+    missing = [name for name in _NEEDED if importlib.util.find_spec(name) is None]
+    if missing:
+        packages = " and ".join(missing)
+        raise ValueError(f"coverage needs {packages}: pip install 'ezgreedy[study]'")
+    settings = _settings(parsed)
+    _check_directory(parsed.out, settings.environment)
+    began = time.monotonic()
+    bins, layout, num_actions = _fitted(settings)
+    results = _all_visits(settings, bins, num_actions)
+    numbers = _numbers(results, settings)
+    summary = {
+        "command": "coverage",
+        "version": __version__,
+        "environment": settings.environment,
+        "settings": asdict(settings),
+        "cells": asdict(bins),
+        **numbers,
+        "seconds": round(time.monotonic() - began, 2),
+    }
+    files = _write(parsed.out, results, layout, summary, settings)
+    print(_comparison(settings, results, numbers))
+    print("\n" + "\n".join(f"wrote {file}" for file in files))
+    return 0
+
+
+def _settings(parsed: argparse.Namespace) -> CoverageSettings:
+    given = dict(vars(parsed))
+    for name in ("run", "out"):
+        given.pop(name)
+    if "policy" in given:
+        given["policies"] = tuple(given.pop("policy"))
+    if "dims" in given:
+        given["dims"] = tuple(given["dims"])
+    ranges = []
+    for dim, low, high in given.pop("range", ()):
+        if not dim.is_integer():
+            raise require.refuse("--range", "begin with the number of a dimension", dim)
+        ranges.append((int(dim), low, high))
+    return CoverageSettings(**given, ranges=tuple(ranges))
+
+
+def _check_directory(directory: Path, environment: str) -> None:
+    """Refuses to write over anything but an earlier coverage of the same environment."""
+    if not directory.exists():
+        _check_writable(directory)
+        return
+    if not directory.is_dir():
+        raise require.refuse("--out", "be a directory", str(directory))
+    if not any(directory.iterdir()):
+        return
+    try:
+        earlier = json.loads((directory / SUMMARY).read_text(encoding="utf-8"))
+        is_same = (earlier["command"], earlier["environment"]) == ("coverage", environment)
+    except (OSError, ValueError, KeyError, TypeError):
+        is_same = False
+    if not is_same:
+        rule = f"be empty or hold an earlier coverage of {environment}"
+        raise require.refuse("--out", rule, str(directory))
+
+
+def _check_writable(directory: Path) -> None:
+    """Refuses a place where no directory can be made, before anything runs rather than after."""
+    parent = next(path for path in directory.absolute().parents if path.exists())
+    if not parent.is_dir() or not os.access(parent, os.W_OK):
+        raise require.refuse(
+            "--out", f"lie where files can be written, not in {parent}", str(directory)
+        )
+
+
+# The environment.
+
+
+def _fitted(settings: CoverageSettings) -> "tuple[Bins, Layout, int]":
+    """The cells of the environment, how they are drawn, and its number of actions."""
+    from ezgreedy.analysis.first_visits import Bins
+    from ezgreedy.analysis.maps import Layout
+
+    env = _opened(settings)
+    try:
+        ranges = {dim: (low, high) for dim, low, high in settings.ranges}
+        bins = Bins.of(env.observation_space, settings.bins, settings.dims, ranges)
+        if settings.greedy is not None and not env.action_space.contains(settings.greedy):
+            raise require.refuse("--greedy", f"be one of {env.action_space}", settings.greedy)
+        num_actions = int(cast("Discrete", env.action_space).n)
+    finally:
+        env.close()
+    return bins, Layout(bins, settings.width), num_actions
+
+
+def _opened(settings: CoverageSettings) -> "Environment":
+    """The environment, or a message that says what is wrong with its name."""
+    import gymnasium
+
+    from ezgreedy.analysis.first_visits import open_environment
+
+    if importlib.util.find_spec("ezgreedy.envs") is not None:
+        importlib.import_module("ezgreedy.envs")  # makes our own environments known
+    try:
+        return open_environment(settings.environment, settings.max_episode_steps)
+    except gymnasium.error.UnregisteredEnv as error:
+        raise _unknown(settings.environment, list(gymnasium.registry)) from error
+    except (gymnasium.error.Error, ImportError) as error:
+        reason = str(error).splitlines()[0]
+        raise ValueError(f"{settings.environment} cannot be made: {reason}") from error
+
+
+def _unknown(name: str, known: Sequence[str]) -> ValueError:
+    lowered = {item.lower(): item for item in known}
+    near = [lowered[item] for item in difflib.get_close_matches(name.lower(), lowered, n=3)]
+    hint = f" (near: {', '.join(near)})" if near else ""
+    return require.refuse("ENV", f"be an environment that Gymnasium knows{hint}", name)
+
+
+def _policy(name: str, settings: CoverageSettings, num_actions: int) -> "Policy":
+    from ezgreedy import EpsilonGreedy, EZGreedy, Zeta
+
+    if name == "eps":
+        return EpsilonGreedy(num_actions, settings.epsilon, settings.trials, settings.seed)
+    durations = Zeta(settings.mu, settings.cap)
+    return EZGreedy(num_actions, settings.epsilon, durations, settings.trials, settings.seed)
+
+
+def _all_visits(
+    settings: CoverageSettings, bins: "Bins", num_actions: int
+) -> "dict[str, FirstVisitTimes]":
+    """The trials of every policy, with a bar that tells the time left."""
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        TaskProgressColumn,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    from ezgreedy.analysis.first_visits import first_visits
+
+    policies = {name: _policy(name, settings, num_actions) for name in settings.policies}
+    columns = (TextColumn("{task.description:<10}"), BarColumn(), TaskProgressColumn())
+    results = {}
+    with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True)) as bars:
+        tasks = {name: bars.add_task(POLICIES[name], total=settings.steps) for name in policies}
+        for name, explore in policies.items():
+            results[name] = first_visits(
+                settings.environment,
+                explore,
+                settings.steps,
+                bins,
+                max_episode_steps=settings.max_episode_steps,
+                greedy=settings.constant_greedy,
+                progress=partial(_report, bars, tasks[name]),
+            )
+    return results
+
+
+def _report(bars: "Progress", task: "TaskID", step: int) -> None:
+    bars.update(task, completed=step)
+
+
+# The numbers.
+
+
+def _numbers(results: "dict[str, FirstVisitTimes]", settings: CoverageSettings) -> dict[str, Any]:
+    """Means with bootstrap intervals over trials, as plain data."""
+    import numpy as np
+
+    from ezgreedy.results.intervals import mean_interval, ratio_interval
+
+    rng = np.random.default_rng(settings.seed)
+    policies = {
+        name: {
+            "mean_first_visit": mean_interval(result.trial_means(), rng)._asdict(),
+            "never_visited": mean_interval(result.trial_never(), rng)._asdict(),
+            "cells_never_visited_in_any_trial": int((result.visits.sum(axis=0) == 0).sum()),
+            "first_visit_map": result.mean_map().tolist(),
+            "visit_map": result.visit_map().tolist(),
+            "trial_means": result.trial_means().tolist(),
+        }
+        for name, result in results.items()
+    }
+    comparison = {}
+    if set(POLICIES) <= set(results):
+        ratio = ratio_interval(results["ez"].trial_means(), results["eps"].trial_means(), rng)
+        comparison["mean_first_visit_ez_over_eps"] = ratio._asdict()
+    return {"policies": policies, "comparison": comparison, "interval_level": 0.95}
+
+
+def _comparison(
+    settings: CoverageSettings, results: "dict[str, FirstVisitTimes]", numbers: dict[str, Any]
+) -> str:
+    """What came out, in words."""
+    cells = next(iter(results.values())).first.shape[1]
+    lines = [
+        f"{settings.environment}: {settings.trials} trials of {settings.steps} steps, "
+        f"{cells} cells, ε = {settings.epsilon:g}",
+        "",
+        f"{'':<12}{'mean steps to first visit':>30}{'cells never visited':>30}",
+    ]
+    for name in results:
+        found = numbers["policies"][name]
+        first = _shown(found["mean_first_visit"], "{:,.0f}")
+        never = _shown(found["never_visited"], "{:.1%}")
+        lines.append(f"{POLICIES[name]:<12}{first:>30}{never:>30}")
+    ratio = numbers["comparison"].get("mean_first_visit_ez_over_eps")
+    if ratio is not None:
+        lines += ["", f"εz / ε ratio of the means: {_shown(ratio, '{:.3f}')}, {_verdict(ratio)}"]
+    few = "; of one trial they say nothing" if settings.trials == 1 else ""
+    lines.append(f"[ ] are 95 % bootstrap intervals over trials{few}")
+    return "\n".join(lines)
+
+
+def _shown(interval: dict[str, float], form: str) -> str:
+    value, low, high = (form.format(interval[key]) for key in ("value", "low", "high"))
+    return f"{value} [{low}, {high}]"
+
+
+def _verdict(ratio: dict[str, float]) -> str:
+    if ratio["high"] < 1.0:
+        return "εz-greedy covers sooner"
+    return "ε-greedy covers sooner" if ratio["low"] > 1.0 else "no clear difference"
+
+
+def _write(
+    directory: Path,
+    results: "dict[str, FirstVisitTimes]",
+    layout: "Layout",
+    summary: dict[str, Any],
+    settings: CoverageSettings,
+) -> list[Path]:
+    """Writes figures, then the numbers; returns the files."""
+    from ezgreedy.analysis.maps import draw_maps
+
+    directory.mkdir(parents=True, exist_ok=True)
+    files = draw_maps(results, POLICIES, layout, settings.environment, directory)
+    summary["files"] = [file.name for file in files]
+    target, unfinished = directory / SUMMARY, directory / f".{SUMMARY}.partial"
+    unfinished.write_text(json.dumps(summary, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+    os.replace(unfinished, target)
+    return [*files, target]

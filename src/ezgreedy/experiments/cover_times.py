@@ -1,0 +1,215 @@
+"""Definition 2: how many steps until every state-action pair has been visited, half of the time?
+
+The paper defines the cover time and wants option sets that keep it small on problems of interest;
+it gives no numbers. Here they are for pure exploration (ε = 1): corridors and DeepSea, where
+actions lead on and on, and open rooms, where a long repeat ends at a wall. A seed is a block of
+runs.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ezgreedy.experiments.experiment import (
+    Cell,
+    Claim,
+    Experiment,
+    Number,
+    Record,
+    Settings,
+    Summary,
+    results_by_cell,
+    verdict_of,
+)
+from ezgreedy.exploration.durations import DurationLaw, Fixed, Zeta
+from ezgreedy.finite_mdp import FiniteMDP
+from ezgreedy.requirements import FloatArray
+from ezgreedy.results.intervals import Interval, bootstrap_interval
+
+SETTINGS: dict[str, Any] = {
+    "corridor": [10, 20, 40, 80],
+    "room": [4, 6, 10, 16, 23],
+    "deep-sea": [3, 4, 5, 6, 7, 8],
+    "runs_per_seed": 50,
+    "horizon": 4_000_000,
+    "mu": 2.0,
+    "caps": [10_000, 100],  # Paper: 10,000, and 100 for Rainbow
+    "bootstrap_seed": 0,
+}
+
+FAMILIES = {
+    "corridor": ("corridor of n states", "states"),
+    "room": ("open room of n × n states", "n"),
+    "deep-sea": ("DeepSea of size n", "n"),
+}
+EPS = "ε-greedy"
+
+
+def cells(settings: Settings) -> list[Cell]:
+    """Every size of every family, with ε-greedy and with εz-greedy at every cap."""
+    return [
+        Cell(
+            f"{family} {size}, {policy}",
+            {"family": family, "size": size, "policy": policy, "cap": cap},
+        )
+        for family in FAMILIES
+        for size in settings[family]
+        for policy, cap in _policies(settings).items()
+    ]
+
+
+def run_seed(settings: Settings, seed: int) -> dict[str, Any]:
+    """Cover times of one block of runs; `horizon + 1` for runs that did not finish."""
+    from ezgreedy.analysis.cover_time import cover_times
+    from ezgreedy.analysis.process import ExplorationProcess
+
+    mdp = _mdp(settings["family"], settings["size"])
+    durations = _law(settings["cap"], settings["mu"])
+    process = ExplorationProcess(mdp, durations=durations)
+    found = cover_times(process, settings["runs_per_seed"], settings["horizon"], seed)
+    assert found.times is not None
+    return {"times": found.times.tolist()}
+
+
+def summarise(settings: Settings, records: Sequence[Record]) -> Summary:
+    """Medians of every cell, and whether repeats shorten or lengthen the cover time."""
+    rng = np.random.default_rng(settings["bootstrap_seed"])
+    times = {
+        cell: np.array([time for entry in entries for time in entry["times"]], dtype=np.float64)
+        for cell, entries in results_by_cell(records).items()
+    }
+    medians = {cell: bootstrap_interval(values, rng, _median) for cell, values in times.items()}
+    claims = [
+        _claim(
+            settings,
+            times,
+            rng,
+            ("corridor", "deep-sea"),
+            claim="Where actions lead on and on, εz-greedy's cover time is the shorter one.",
+            note="The gain grows with size; in a tiny DeepSea there is nowhere to go on to, and "
+            "ε-greedy is ahead.",
+        ),
+        _claim(
+            settings,
+            times,
+            rng,
+            ("room",),
+            claim="In open rooms, too, εz-greedy's cover time is shorter than ε-greedy's.",
+            note="Long repeats stand still at a wall; the longer the cap, the worse. The paper "
+            "names such waste among its limitations (iii) without measuring it.",
+        ),
+    ]
+    return Summary(claims, {"medians": {cell: list(m) for cell, m in medians.items()}})
+
+
+def draw(settings: Settings, summary: Summary, directory: Path) -> list[Path]:
+    """Cover time against size, one panel for each family."""
+    from ezgreedy.figures import curves, style
+
+    colours = dict(
+        zip(
+            _policies(settings),
+            (style.EPS_COLOUR, style.EZ_COLOUR, *style.OTHER_COLOURS),
+            strict=False,
+        )
+    )
+    panels = []
+    for family, (title, axis) in FAMILIES.items():
+        sizes = settings[family]
+        series = []
+        for policy in _policies(settings):
+            medians = np.array(
+                [summary.data["medians"][f"{family} {size}, {policy}"] for size in sizes]
+            )
+            mean, low, high = medians.T
+            series.append(curves.Series(policy, sizes, mean, low, high, colours[policy]))
+        panels.append(curves.Panel(series, axis, "cover time (steps)", title, is_log_y=True))
+    return style.save(curves.learning_curves(panels), directory / "cover_times")
+
+
+def _claim(
+    settings: Settings,
+    times: Mapping[str, FloatArray],
+    rng: np.random.Generator,
+    families: Sequence[str],
+    *,
+    claim: str,
+    note: str,
+) -> Claim:
+    numbers: dict[str, Number] = {}
+    holds = []
+    for family in families:
+        for size in settings[family]:
+            eps = times[f"{family} {size}, {EPS}"]
+            for policy in list(_policies(settings))[1:]:
+                ratio = _ratio_of_medians(times[f"{family} {size}, {policy}"], eps, rng)
+                numbers[f"{family} {size}: {policy} / ε-greedy"] = ratio
+            numbers[f"{family} {size}: {EPS}, median steps"] = bootstrap_interval(eps, rng, _median)
+        largest = f"{family} {settings[family][-1]}: "
+        ratios = [n for name, n in numbers.items() if name.startswith(largest) and "/" in name]
+        holds += [isinstance(r, Interval) and r.high < 1.0 for r in ratios]
+    return Claim(
+        claim,
+        verdict_of(holds),
+        numbers,
+        f"{note} Our sentence: the paper defines cover times and gives none. Judged at the largest "
+        "size of each family, at every cap.",
+    )
+
+
+def _ratio_of_medians(above: FloatArray, below: FloatArray, rng: np.random.Generator) -> Interval:
+    pairs = np.stack([above, below], axis=1)
+    return bootstrap_interval(
+        pairs, rng, lambda samples: np.median(samples[..., 0], 1) / np.median(samples[..., 1], 1)
+    )
+
+
+def _median(samples: FloatArray) -> FloatArray:
+    return np.asarray(np.median(samples, axis=1))
+
+
+def _policies(settings: Settings) -> dict[str, int]:
+    """Their names with the cap of their durations; a cap of 1 is ε-greedy."""
+    return {EPS: 1} | {f"εz-greedy, n ≤ {cap:,}": cap for cap in settings["caps"]}
+
+
+def _law(cap: int, mu: float) -> DurationLaw:
+    return Fixed(1) if cap == 1 else Zeta(mu, cap)
+
+
+def _mdp(family: str, size: int) -> FiniteMDP:
+    from ezgreedy.envs.deep_sea import DeepSea
+    from ezgreedy.envs.finite import finite_model
+    from ezgreedy.envs.grid_world import GridWorld
+
+    if family == "corridor":
+        return _corridor(size)
+    env = DeepSea(size) if family == "deep-sea" else GridWorld(size, (1, size // 2), goal=None)
+    model = finite_model(env)
+    return FiniteMDP(model.transitions(), model.start, model.terminal)
+
+
+def _corridor(length: int) -> FiniteMDP:
+    """Left and right between two walls, from the left one."""
+    states = np.arange(length)
+    transitions = np.zeros((length, 2, length))
+    transitions[states, 0, np.maximum(states - 1, 0)] = 1.0
+    transitions[states, 1, np.minimum(states + 1, length - 1)] = 1.0
+    return FiniteMDP(transitions, np.eye(length)[0])
+
+
+EXPERIMENT = Experiment(
+    id="cover-times",
+    title="Definition 2: cover times",
+    shows="steps until every state-action pair was visited: corridors, rooms, DeepSea",
+    settings=SETTINGS,
+    quick={"corridor": [10, 20], "room": [4, 6], "deep-sea": [3, 5], "runs_per_seed": 20},
+    num_seeds=20,
+    cost_seconds=60.0,
+    cells=cells,
+    run_seed=run_seed,
+    summarise=summarise,
+    draw=draw,
+)

@@ -1,0 +1,168 @@
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from ezgreedy import EpsilonGreedy, EZGreedy
+from ezgreedy.analysis.first_visits import first_visits
+from ezgreedy.cli import main
+
+FIGURES = {
+    f"{name}.{kind}"
+    for name in ("first_visits_ez", "first_visits_eps", "coverage")
+    for kind in ("png", "svg")
+}
+
+
+def coverage(*arguments):
+    return main(["coverage", *map(str, arguments)])
+
+
+def test_mountain_car_gives_figures_numbers_and_a_comparison(tmp_path, capsys):
+    out = tmp_path / "new" / "mountain_car"
+    arguments = ("MountainCar-v0", "--policy", "ez", "--policy", "eps", "--bins", 12, "--out", out)
+    assert coverage(*arguments, "--steps", 400, "--trials", 4) == 0
+    assert {file.name for file in out.iterdir()} == FIGURES | {"coverage.json"}
+    assert all(file.stat().st_size > 1000 for file in out.iterdir())
+    summary = json.loads((out / "coverage.json").read_text())
+    for name, explore in (("ez", EZGreedy(3, 1.0, lanes=4)), ("eps", EpsilonGreedy(3, 1.0, 4))):
+        found, expected = summary["policies"][name], first_visits("MountainCar-v0", explore, 400)
+        np.testing.assert_allclose(found["first_visit_map"], expected.mean_map())
+        np.testing.assert_allclose(found["trial_means"], expected.trial_means())
+        interval = found["mean_first_visit"]
+        assert interval["value"] == pytest.approx(expected.trial_means().mean())
+        assert interval["low"] <= interval["value"] <= interval["high"]
+        assert found["never_visited"]["value"] == pytest.approx(expected.trial_never().mean())
+    means = [summary["policies"][name]["mean_first_visit"]["value"] for name in ("ez", "eps")]
+    ratio = summary["comparison"]["mean_first_visit_ez_over_eps"]
+    assert ratio["value"] == pytest.approx(means[0] / means[1])
+    assert summary["settings"]["steps"] == 400
+    printed = capsys.readouterr().out
+    assert f"{ratio['value']:.3f}" in printed
+    assert "εz-greedy" in printed
+    assert "ε-greedy" in printed
+
+
+def test_the_same_command_may_run_again_and_says_the_same(tmp_path):
+    arguments = ("FrozenLake-v1", "--steps", 60, "--trials", 3, "--width", 4, "--out", tmp_path)
+    summaries = []
+    for _ in range(2):
+        assert coverage(*arguments) == 0
+        summaries.append(json.loads((tmp_path / "coverage.json").read_text()))
+        summaries[-1].pop("seconds")
+    assert summaries[0] == summaries[1]
+
+
+def test_one_policy_is_mapped_without_a_comparison(tmp_path):
+    assert (
+        coverage("FrozenLake-v1", "--policy", "ez", "--steps", 50, "--trials", 1, "--out", tmp_path)
+        == 0
+    )
+    summary = json.loads((tmp_path / "coverage.json").read_text())
+    assert list(summary["policies"]) == ["ez"]
+    assert summary["comparison"] == {}
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        ("--steps", 61),
+        ("--trials", 4),
+        ("--bins", 5),
+        ("--range", 0, -1.0, 1.0),
+        ("--dims", 1, 0),
+        ("--dims", 2),
+        ("--max-episode-steps", 5),
+        ("--epsilon", 0.5, "--greedy", 1),
+        ("--mu", 1.0),
+        ("--cap", 2),
+        ("--seed", 1),
+    ],
+    ids=lambda changed: changed[0],
+)
+def test_every_setting_changes_the_numbers(tmp_path, changed, monkeypatch):
+    monkeypatch.setattr("ezgreedy.analysis.maps.draw_maps", lambda *_: [])
+    usual = ("CartPole-v1", "--steps", 60, "--trials", 3, "--range", 1, -3, 3, "--policy", "ez")
+    for name, extra in (("usual", ()), ("changed", changed)):
+        assert coverage(*usual, *extra, "--out", tmp_path / name) == 0
+    usual_numbers, changed_numbers = (
+        json.loads((tmp_path / name / "coverage.json").read_text())["policies"]
+        for name in ("usual", "changed")
+    )
+    assert usual_numbers != changed_numbers
+
+
+BAD = {
+    "an unknown environment": (["MountainCarr-v0"], r"\(near: MountainCar-v0"),
+    "an unknown namespace": (
+        ["nowhere/Maze-v0"],
+        "ENV must be an environment that Gymnasium knows",
+    ),
+    "a missing module": (["no_such_module:Maze-v0"], "cannot be made: No module named"),
+    "continuous actions": (["Pendulum-v1"], "must have discrete actions; got Box"),
+    "unbounded dimensions": (["CartPole-v1"], "--range 1 LOW HIGH"),
+    "no trials": (["MountainCar-v0", "--trials", 0], "--trials must be at least 1; got 0"),
+    "no steps": (["MountainCar-v0", "--steps", 0], "--steps must be at least 1; got 0"),
+    "no bins": (["MountainCar-v0", "--bins", 0], "--bins must be at least 1; got 0"),
+    "a negative seed": (["MountainCar-v0", "--seed", -1], "--seed must be at least 0"),
+    "ε beyond 1": (["MountainCar-v0", "--epsilon", 2], r"--epsilon must lie in \[0, 1\]"),
+    "ε without a greedy action": (["MountainCar-v0", "--epsilon", 0.5], "--greedy ACTION"),
+    "an action that is none": (["MountainCar-v0", "--greedy", 3], "--greedy must be one of"),
+    "a policy twice": (["MountainCar-v0", "--policy", "ez", "--policy", "ez"], "each policy once"),
+    "half a dimension": (["MountainCar-v0", "--range", 0.5, 0, 1], "--range must begin with"),
+    "a bad width": (["FrozenLake-v1", "--width", 7], "width must divide"),
+    "no cap": (["MountainCar-v0", "--cap", 0], "cap must be at least 1"),
+    "no episode": (["MountainCar-v0", "--max-episode-steps", 0], "--max-episode-steps must be"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_input_ends_in_one_line_and_writes_nothing(name, tmp_path, capsys):
+    arguments, message = BAD[name]
+    out = tmp_path / "out"
+    assert coverage(*arguments, "--out", out) == 2
+    printed = capsys.readouterr()
+    assert printed.err.count("\n") == 1
+    assert printed.err.startswith("ezgreedy: ")
+    with pytest.raises(AssertionError, match=message):
+        raise AssertionError(printed.err)
+    assert not printed.out
+    assert not out.exists()
+
+
+@pytest.mark.parametrize("content", ["notes", '{"command": "coverage"}', "[1]", '{"id": "fig1"}'])
+def test_directories_that_hold_something_else_stay_as_they_are(content, tmp_path, capsys):
+    for file in ("notes.txt", "coverage.json"):
+        out = tmp_path / file.removesuffix(".txt")
+        out.mkdir()
+        (out / file).write_text(content)
+        assert coverage("MountainCar-v0", "--trials", 1, "--steps", 5, "--out", out) == 2
+        assert "--out must be empty or hold an earlier coverage" in capsys.readouterr().err
+        assert [item.name for item in out.iterdir()] == [file]
+        assert (out / file).read_text() == content
+
+
+def test_another_environments_coverage_is_not_overwritten(tmp_path):
+    for env_id, code in (("FrozenLake-v1", 0), ("Blackjack-v1", 2)):
+        assert coverage(env_id, "--trials", 1, "--steps", 5, "--out", tmp_path) == code
+    assert json.loads((tmp_path / "coverage.json").read_text())["environment"] == "FrozenLake-v1"
+
+
+def test_a_file_is_no_directory(tmp_path):
+    file = tmp_path / "file"
+    file.write_text("mine")
+    for out in (file, file / "below"):
+        assert coverage("MountainCar-v0", "--out", out) == 2
+    assert file.read_text() == "mine"
+
+
+def test_help_waits_for_nothing_heavy():
+    heavy = "gymnasium", "matplotlib", "rich", "scipy", "numba"
+    code = (
+        "import sys; from ezgreedy.cli import main\n"
+        "try: main(['coverage', '--help'])\nexcept SystemExit: pass\n"
+        f"assert not set({heavy}) & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
