@@ -1,5 +1,5 @@
 # Two commands do everything from a fresh checkout (Python 3.11 and make are assumed):
-#   make reproduce   set up, run the demonstration, leave a figure in out/
+#   make reproduce   set up, run the small-scale study, end with a page: out/reproduce/report.html
 #   make test        set up, run the fast test-suite
 # The others: make lint, make test-slow, make bench, make format, make clean.
 
@@ -32,7 +32,8 @@ $(DEV): $(VENV)/.created pyproject.toml
 	@touch $@ $(STUDY)
 
 reproduce: $(STUDY)
-	$(BIN)/ezgreedy demo --out out/demo
+	$(BIN)/ezgreedy reproduce --resume --out out/reproduce
+	$(BIN)/ezgreedy report out/reproduce
 
 test: $(DEV)
 	$(BIN)/python -m pytest -n 2 -m "not slow"
