@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ezgreedy.experiments import interactive
 from ezgreedy.experiments.experiment import (
     Cell,
     Claim,
@@ -21,7 +22,8 @@ from ezgreedy.experiments.experiment import (
     results_by_cell,
     verdict_of,
 )
-from ezgreedy.experiments.readings import EZ_SETTINGS, POLICIES, binned, curve, policy_of
+from ezgreedy.experiments.readings import EZ_SETTINGS, POLICIES, binned, curve, middles, policy_of
+from ezgreedy.figures import palette
 from ezgreedy.results.intervals import Interval, mean_interval
 
 EFFECTS = ("randomised", "consistent")
@@ -96,40 +98,16 @@ def summarise(settings: Settings, records: Sequence[Record]) -> Summary:
         "ε-greedy's by its whole interval and it does not learn in more runs. Consistent effects "
         "are given for comparison.",
     )
-    curves = {
-        cell: curve([entry["curve"] for entry in entries], rng) for cell, entries in results.items()
-    }
-    return Summary([claim], {"curves": curves})
+    return Summary(
+        [claim], {interactive.KEY: [_block(settings, results, n, rng) for n in settings["sizes"]]}
+    )
 
 
 def draw(settings: Settings, summary: Summary, directory: Path) -> list[Path]:
     """A panel for each size: average return over episodes."""
     from ezgreedy.figures import curves, style
 
-    num_bins = settings["num_bins"]
-    width = settings["num_episodes"] // num_bins
-    lines = (
-        ("eps", "randomised", style.EPS_COLOUR),
-        ("ez", "randomised", style.EZ_COLOUR),
-        ("ez", "consistent", style.OTHER_COLOURS[0]),
-    )
-    panels = [
-        curves.Panel(
-            [
-                curves.Series(
-                    f"{POLICIES[policy]}, {effects}",
-                    [(index + 0.5) * width / 1000 for index in range(num_bins)],
-                    **summary.data["curves"][_cell_name(policy, effects, size)],
-                    colour=colour,
-                )
-                for policy, effects, colour in lines
-            ],
-            "thousand episodes",
-            "average return",
-            f"N = {size}",
-        )
-        for size in settings["sizes"]
-    ]
+    panels = [curves.panel_of(block) for block in summary.data[interactive.KEY]]
     figure = curves.learning_curves(panels)
     with style.voice():
         for axis in figure.axes:
@@ -140,6 +118,32 @@ def draw(settings: Settings, summary: Summary, directory: Path) -> list[Path]:
 
 
 Results = Mapping[str, Sequence[Mapping[str, Any]]]
+
+
+def _block(
+    settings: Settings, results: Results, size: int, rng: np.random.Generator
+) -> dict[str, Any]:
+    """Average return over episodes at one size."""
+    lines = (
+        ("eps", "randomised", palette.EPS_COLOUR),
+        ("ez", "randomised", palette.EZ_COLOUR),
+        ("ez", "consistent", palette.OTHER_COLOURS[0]),
+    )
+    episodes = middles(settings["num_episodes"], settings["num_bins"])
+    return interactive.curves_block(
+        f"N = {size}",
+        [
+            interactive.Curve(
+                f"{POLICIES[policy]}, {effects}",
+                [episode / 1000 for episode in episodes],
+                **curve([e["curve"] for e in results[_cell_name(policy, effects, size)]], rng),
+                colour=colour,
+            )
+            for policy, effects, colour in lines
+        ],
+        x_label="thousand episodes",
+        y_label="average return",
+    )
 
 
 def _compared(

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ezgreedy.experiments import interactive
 from ezgreedy.experiments.experiment import (
     Cell,
     Claim,
@@ -24,6 +25,7 @@ from ezgreedy.experiments.experiment import (
     verdict_of,
 )
 from ezgreedy.exploration.durations import DurationLaw, Fixed, Zeta
+from ezgreedy.figures import palette
 from ezgreedy.finite_mdp import FiniteMDP
 from ezgreedy.requirements import FloatArray
 from ezgreedy.results.intervals import Interval, bootstrap_interval
@@ -101,32 +103,30 @@ def summarise(settings: Settings, records: Sequence[Record]) -> Summary:
             "names such waste among its limitations (iii) without measuring it.",
         ),
     ]
-    return Summary(claims, {"medians": {cell: list(m) for cell, m in medians.items()}})
+    blocks = [_block(settings, medians, family) for family in FAMILIES]
+    return Summary(claims, {interactive.KEY: blocks})
 
 
 def draw(settings: Settings, summary: Summary, directory: Path) -> list[Path]:
     """Cover time against size, one panel for each family."""
     from ezgreedy.figures import curves, style
 
-    colours = dict(
-        zip(
-            _policies(settings),
-            (style.EPS_COLOUR, style.EZ_COLOUR, *style.OTHER_COLOURS),
-            strict=False,
-        )
-    )
-    panels = []
-    for family, (title, axis) in FAMILIES.items():
-        sizes = settings[family]
-        series = []
-        for policy in _policies(settings):
-            medians = np.array(
-                [summary.data["medians"][f"{family} {size}, {policy}"] for size in sizes]
-            )
-            mean, low, high = medians.T
-            series.append(curves.Series(policy, sizes, mean, low, high, colours[policy]))
-        panels.append(curves.Panel(series, axis, "cover time (steps)", title, is_log_y=True))
+    panels = [curves.panel_of(block) for block in summary.data[interactive.KEY]]
     return style.save(curves.learning_curves(panels), directory / "cover_times")
+
+
+def _block(settings: Settings, medians: Mapping[str, Interval], family: str) -> dict[str, Any]:
+    """The curves of one family, a point for every size."""
+    title, x_label = FAMILIES[family]
+    colours = (palette.EPS_COLOUR, palette.EZ_COLOUR, *palette.OTHER_COLOURS)
+    lines = []
+    for policy, colour in zip(_policies(settings), colours, strict=False):
+        points = [medians[f"{family} {size}, {policy}"] for size in settings[family]]
+        mean, low, high = ([point[i] for point in points] for i in range(3))
+        lines.append(interactive.Curve(policy, settings[family], mean, low, high, colour))
+    return interactive.curves_block(
+        title, lines, x_label=x_label, y_label="cover time (steps)", log_y=True
+    )
 
 
 def _claim(

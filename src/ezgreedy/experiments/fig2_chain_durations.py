@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ezgreedy.experiments import interactive
 from ezgreedy.experiments.experiment import (
     Cell,
     Claim,
@@ -24,6 +25,7 @@ from ezgreedy.experiments.experiment import (
 )
 from ezgreedy.experiments.readings import curve
 from ezgreedy.exploration.durations import DurationLaw, Geometric, Uniform, Zeta
+from ezgreedy.figures import palette
 from ezgreedy.requirements import FloatArray
 from ezgreedy.results.intervals import mean_interval, ratio_interval
 
@@ -98,52 +100,54 @@ def summarise(settings: Settings, records: Sequence[Record]) -> Summary:
     """Judges the sentences on Figure 2b under every reading and by both measures."""
     results = results_by_cell(records)
     rng = np.random.default_rng(settings["bootstrap_seed"])
-    curves = {
-        f"{reading}: {family}: {measure}": curve(
-            [entry[measure] for entry in results[_cell_name(reading, family)]], rng
-        )
-        for reading, measure in _conditions(settings)
-        for family in FAMILIES
-    }
     means = {
         family: [float(f"{law.mean:.6g}") for law in _laws(settings, family)] for family in FAMILIES
     }
+    colours = dict(zip(FAMILIES, (palette.EZ_COLOUR, *palette.OTHER_COLOURS), strict=False))
+    blocks = [
+        interactive.curves_block(
+            reading,
+            [
+                interactive.Curve(
+                    FAMILIES[family].split(",")[0],
+                    means[family],
+                    **curve([e[measure] for e in results[_cell_name(reading, family)]], rng),
+                    colour=colours[family],
+                )
+                for family in FAMILIES
+            ],
+            x_label="mean duration (steps)",
+            y_label=label,
+            log_x=True,
+        )
+        for measure, label in MEASURES.items()
+        for reading in settings["readings"]
+    ]
     claims = [
         _claim_of_the_inverted_u(settings, results, rng),
         _claim_of_the_best(settings, results, rng),
         _claim_of_the_worst(settings, results, rng),
         _claim_of_ballistic_exploration(settings, results, rng),
     ]
-    return Summary(claims, {"curves": curves, "mean_durations": means})
+    return Summary(claims, {interactive.KEY: blocks})
 
 
 def draw(settings: Settings, summary: Summary, directory: Path) -> list[Path]:
     """A row for each measure, a column for each reading, over the laws' mean durations."""
     from ezgreedy.figures import style
-    from ezgreedy.figures.curves import Panel, Series, draw_panel
+    from ezgreedy.figures.curves import draw_panel, panel_of
 
-    colours = dict(zip(FAMILIES, (style.EZ_COLOUR, *style.OTHER_COLOURS), strict=False))
-    readings = list(settings["readings"])
+    num_columns = len(settings["readings"])
     with style.voice():
-        figure = style.new_figure(3.5 * len(readings) + 0.4, 5.6)
-        axes = figure.subplots(len(MEASURES), len(readings), squeeze=False, sharey="row")
-        for row, (measure, label) in zip(axes, MEASURES.items(), strict=True):
-            for axis, reading in zip(row, readings, strict=True):
-                series = [
-                    Series(
-                        FAMILIES[family].split(",")[0],
-                        summary.data["mean_durations"][family],
-                        **summary.data["curves"][f"{reading}: {family}: {measure}"],
-                        colour=colours[family],
-                    )
-                    for family in FAMILIES
-                ]
-                title = reading if measure == "online" else ""
-                panel = Panel(series, "mean duration (steps)", label, title, is_log_x=True)
-                draw_panel(axis, panel)
-                axis.label_outer()
-                if axis is not axes[0, 0]:
-                    axis.get_legend().remove()
+        figure = style.new_figure(3.5 * num_columns + 0.4, 5.6)
+        axes = figure.subplots(len(MEASURES), num_columns, squeeze=False, sharey="row")
+        for axis, block in zip(axes.flat, summary.data[interactive.KEY], strict=True):
+            draw_panel(axis, panel_of(block))
+            axis.label_outer()
+            if axis not in axes[0]:
+                axis.set_title("")
+            if axis is not axes[0, 0]:
+                axis.get_legend().remove()
     return style.save(figure, directory / "durations")
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ezgreedy.experiments import interactive
 from ezgreedy.experiments.experiment import (
     Cell,
     Claim,
@@ -23,7 +24,8 @@ from ezgreedy.experiments.experiment import (
     results_by_cell,
     verdict_of,
 )
-from ezgreedy.experiments.readings import EZ_SETTINGS, POLICIES, binned, curve, policy_of
+from ezgreedy.experiments.readings import EZ_SETTINGS, POLICIES, binned, curve, middles, policy_of
+from ezgreedy.figures import palette
 from ezgreedy.requirements import FloatArray
 from ezgreedy.results.intervals import Interval, mean_interval, ratio_interval
 
@@ -139,15 +141,10 @@ def summarise(settings: Settings, records: Sequence[Record]) -> Summary:
     return Summary(
         claims,
         {
-            "learned": {
-                cell: [entry["learned"] for entry in entries]
-                for cell, entries in results.items()
-                if not cell.startswith(("curve", "walk"))
-            },
-            "curves": {
-                policy: curve([entry["curve"] for entry in results[f"curve {policy}"]], rng)
-                for policy in POLICIES
-            },
+            interactive.KEY: [
+                *(_learning_block(settings, results, reading) for reading in READINGS),
+                _returns_block(settings, results, rng),
+            ],
             "first_visits": {policy: _mean_map(results[f"walk {policy}"]) for policy in POLICIES},
         },
     )
@@ -157,9 +154,8 @@ def draw(settings: Settings, summary: Summary, directory: Path) -> list[Path]:
     """Episodes to learn against N for each reading, the curves, and the maps."""
     from ezgreedy.figures import curves, heatmaps, style
 
-    learned = curves.learning_curves(
-        [_learning_panel(settings, summary, reading) for reading in READINGS]
-    )
+    *learning, returns_block = summary.data[interactive.KEY]
+    learned = curves.learning_curves([curves.panel_of(block) for block in learning])
     for axis in learned.axes:
         axis.axhline(settings["num_episodes"], color=style.TEXT_COLOUR, linestyle=":", linewidth=1)
         axis.set_ylim(3, 4 * settings["num_episodes"])
@@ -169,27 +165,7 @@ def draw(settings: Settings, summary: Summary, directory: Path) -> list[Path]:
         axis.text(
             _TICKS[-1], 1.15 * settings["num_episodes"], "not learned", fontsize=8, ha="right"
         )
-    num_bins = settings["num_bins"]
-    width = settings["num_curve_episodes"] // num_bins
-    colours = {"eps": style.EPS_COLOUR, "ez": style.EZ_COLOUR}
-    returns = curves.learning_curves(
-        [
-            curves.Panel(
-                [
-                    curves.Series(
-                        label,
-                        [(index + 0.5) * width for index in range(num_bins)],
-                        **summary.data["curves"][policy],
-                        colour=colours[policy],
-                    )
-                    for policy, label in POLICIES.items()
-                ],
-                "episode",
-                "average return",
-                f"N = {settings['curve_size']}",
-            )
-        ]
-    )
+    returns = curves.learning_curves([curves.panel_of(returns_block)])
     maps = heatmaps.first_visit_maps(
         [[np.array(summary.data["first_visits"][policy], dtype=np.float64) for policy in POLICIES]],
         row_labels=(f"ε = 1, N = {settings['walk_size']}",),
@@ -207,33 +183,53 @@ def draw(settings: Settings, summary: Summary, directory: Path) -> list[Path]:
 Results = Mapping[str, Sequence[Mapping[str, Any]]]
 
 
-def _learning_panel(settings: Settings, summary: Summary, reading: str) -> Any:
+def _learning_block(settings: Settings, results: Results, reading: str) -> dict[str, Any]:
     """Medians over seeds with the range of all seeds; only sizes that some seed learned."""
-    from ezgreedy.figures import curves, style
-
-    series = []
-    for policy, colour in zip(POLICIES, (style.EPS_COLOUR, style.EZ_COLOUR), strict=True):
+    lines = []
+    for policy, label in POLICIES.items():
         # ε-greedy has no options to carry over: its line is the same as without.
         source = reading if _sizes(settings, policy, reading) else DEFAULT_READING
         sizes = _sizes(settings, policy, source)
-        counts = np.array(
-            [
-                _censored(summary.data["learned"][_cell_name(policy, source, size)], settings)
-                for size in sizes
-            ]
-        )
-        series.append(
-            curves.Series(
-                POLICIES[policy],
+        cells = [results[_cell_name(policy, source, size)] for size in sizes]
+        counts = np.array([_censored([e["learned"] for e in cell], settings) for cell in cells])
+        lines.append(
+            interactive.Curve(
+                label,
                 sizes,
                 np.median(counts, axis=1),
                 counts.min(axis=1),
                 counts.max(axis=1),
-                colour,
+                palette.POLICY_COLOURS[policy],
             )
         )
-    return curves.Panel(
-        series, "size N", "episodes to learn (median, range)", reading, is_log_x=True, is_log_y=True
+    return interactive.curves_block(
+        reading,
+        lines,
+        x_label="size N",
+        y_label="episodes to learn (median, range)",
+        log_x=True,
+        log_y=True,
+    )
+
+
+def _returns_block(
+    settings: Settings, results: Results, rng: np.random.Generator
+) -> dict[str, Any]:
+    """Average return over episodes at one size."""
+    episodes = middles(settings["num_curve_episodes"], settings["num_bins"])
+    return interactive.curves_block(
+        f"N = {settings['curve_size']}",
+        [
+            interactive.Curve(
+                label,
+                episodes,
+                **curve([entry["curve"] for entry in results[f"curve {policy}"]], rng),
+                colour=palette.POLICY_COLOURS[policy],
+            )
+            for policy, label in POLICIES.items()
+        ],
+        x_label="episode",
+        y_label="average return",
     )
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ezgreedy.experiments import interactive
 from ezgreedy.experiments.experiment import (
     Cell,
     Claim,
@@ -23,7 +24,8 @@ from ezgreedy.experiments.experiment import (
     results_by_cell,
     verdict_of,
 )
-from ezgreedy.experiments.readings import EZ_SETTINGS, POLICIES, binned, curve, policy_of
+from ezgreedy.experiments.readings import EZ_SETTINGS, POLICIES, binned, curve, middles, policy_of
+from ezgreedy.figures import palette
 from ezgreedy.results.intervals import Interval, mean_interval, ratio_interval
 
 TIES = ("random", "first")
@@ -112,47 +114,37 @@ def summarise(settings: Settings, records: Sequence[Record]) -> Summary:
         _claim_of_coverage(results, rng),
         _claim_of_the_far_side(results, rng),
     ]
-    curves = {
-        _cell_name(policy, ties): curve(
-            [entry["curve"] for entry in results[_cell_name(policy, ties)]], rng
+    curves = [
+        interactive.curves_block(
+            f"greedy ties: {ties}",
+            [
+                interactive.Curve(
+                    label,
+                    middles(settings["num_episodes"], settings["num_bins"]),
+                    **curve([e["curve"] for e in results[_cell_name(policy, ties)]], rng),
+                    colour=palette.POLICY_COLOURS[policy],
+                )
+                for policy, label in POLICIES.items()
+            ],
+            x_label="episode",
+            y_label="average return",
         )
         for ties in TIES
-        for policy in POLICIES
-    }
+    ]
     maps = {
         policy: np.mean([entry["first_visits"] for entry in results[f"walks {policy}"]], axis=0)
         .round(1)
         .tolist()
         for policy in POLICIES
     }
-    return Summary(claims, {"curves": curves, "first_visits": maps})
+    return Summary(claims, {interactive.KEY: curves, "first_visits": maps})
 
 
 def draw(settings: Settings, summary: Summary, directory: Path) -> list[Path]:
     """Learning curves for each tie rule, and the maps."""
     from ezgreedy.figures import curves, heatmaps, style
 
-    num_bins = settings["num_bins"]
-    width = settings["num_episodes"] // num_bins
-    middles = [(index + 0.5) * width for index in range(num_bins)]
-    colours = {"eps": style.EPS_COLOUR, "ez": style.EZ_COLOUR}
-    panels = [
-        curves.Panel(
-            [
-                curves.Series(
-                    label,
-                    middles,
-                    **summary.data["curves"][_cell_name(policy, ties)],
-                    colour=colours[policy],
-                )
-                for policy, label in POLICIES.items()
-            ],
-            "episode",
-            "average return",
-            f"greedy ties: {ties}",
-        )
-        for ties in TIES
-    ]
+    panels = [curves.panel_of(block) for block in summary.data[interactive.KEY]]
     maps = heatmaps.first_visit_maps(
         [[np.array(summary.data["first_visits"][policy]) for policy in POLICIES]],
         row_labels=("ε = 1",),

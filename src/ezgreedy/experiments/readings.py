@@ -54,6 +54,12 @@ def binned(values: ArrayLike, num_bins: int) -> list[float]:
     return means
 
 
+def middles(num_episodes: int, num_bins: int) -> list[float]:
+    """The episodes in the middle of equal parts of a run, [num_bins]."""
+    width = num_episodes // num_bins
+    return [(index + 0.5) * width for index in range(num_bins)]
+
+
 def curve(rows: Sequence[Sequence[float]], rng: np.random.Generator) -> dict[str, list[float]]:
     """Mean and interval at every point of curves, one for each seed."""
     points = [mean_interval(column, rng) for column in np.asarray(rows).T]

@@ -1,6 +1,6 @@
 """How does a quantity change with experience, and how sure are we? Curves with interval bands."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,6 +33,18 @@ class Panel:
     title: str = ""
     is_log_x: bool = False
     is_log_y: bool = False
+
+
+def panel_of(block: Mapping[str, Any]) -> Panel:
+    """The panel of a block of curves, as `experiments.interactive` makes it for pages."""
+    return Panel(
+        [Series(**series) for series in block["series"]],
+        block["x_label"],
+        block["y_label"],
+        block["title"],
+        is_log_x=block["log_x"],
+        is_log_y=block["log_y"],
+    )
 
 
 def learning_curves(panels: Sequence[Panel]) -> Figure:

@@ -13,13 +13,27 @@ import matplotlib
 from cycler import cycler
 from matplotlib.figure import Figure
 
-EPS_COLOUR = "#d55e00"
-EZ_COLOUR = "#0072b2"
-OTHER_COLOURS = ("#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
-SOON_TO_NEVER = "RdYlBu_r"  # Paper: blue is few steps, red is rarely or never seen
+from ezgreedy.figures.palette import (
+    EPS_COLOUR,
+    EZ_COLOUR,
+    FAINT_COLOUR,
+    OTHER_COLOURS,
+    SOON_TO_NEVER,
+    TEXT_COLOUR,
+)
 
-TEXT_COLOUR = "#222222"
-FAINT_COLOUR = "#d0d0d0"
+__all__ = [
+    "EPS_COLOUR",
+    "EZ_COLOUR",
+    "FAINT_COLOUR",
+    "OTHER_COLOURS",
+    "SOON_TO_NEVER",
+    "TEXT_COLOUR",
+    "new_figure",
+    "save",
+    "voice",
+]
+
 DOTS_PER_INCH = 160
 
 # Any: the names that matplotlib knows differ between its releases.
