@@ -284,7 +284,7 @@ EXPERIMENT = Experiment(
         "uniform": [1, 20, 2000],
     },
     num_seeds=30,
-    cost_seconds=40.0,
+    cost_seconds=15.0,
     cells=cells,
     run_seed=run_seed,
     summarise=summarise,

@@ -399,7 +399,7 @@ EXPERIMENT = Experiment(
         "num_walk_episodes": 20_000,
     },
     num_seeds=5,
-    cost_seconds=60.0,
+    cost_seconds=12.0,
     cells=cells,
     run_seed=run_seed,
     summarise=summarise,
