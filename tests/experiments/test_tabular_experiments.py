@@ -147,9 +147,11 @@ def test_every_setting_of_a_run_changes_the_result() -> None:
 
 
 def test_grid_world_verdicts_follow_the_numbers() -> None:
+    settings = {**fig3_gridworld.SETTINGS, "num_bins": 2}
+
     def verdicts(eps: float, ez: float, eps_steps: int, ez_steps: int) -> list[str]:
         records = []
-        for cell in fig3_gridworld.cells(fig3_gridworld.SETTINGS):
+        for cell in fig3_gridworld.cells(settings):
             is_ez = cell.settings["policy"] == "ez"
             gained, steps = (ez, ez_steps) if is_ez else (eps, eps_steps)
             learning = dict.fromkeys(("early", "all", "late", "late_steps"), gained)
@@ -157,7 +159,7 @@ def test_grid_world_verdicts_follow_the_numbers() -> None:
             walks = {measure: [float(steps)] for measure in measures}
             result = {**learning, "curve": [gained] * 2, **walks, "first_visits": [[steps]]}
             records += [Record(cell.name, cell.settings, seed, result) for seed in range(3)]
-        summary = fig3_gridworld.summarise(fig3_gridworld.SETTINGS, records)
+        summary = fig3_gridworld.summarise(settings, records)
         return [claim.verdict for claim in summary.claims]
 
     assert verdicts(0.5, 0.7, 2000, 1000) == ["reproduced"] * 3
@@ -165,7 +167,7 @@ def test_grid_world_verdicts_follow_the_numbers() -> None:
 
 
 def test_deep_sea_verdicts_follow_the_numbers() -> None:
-    settings = fig3_deepsea.EXPERIMENT.settings_at("quick")
+    settings = fig3_deepsea.EXPERIMENT.settings_at("quick") | {"num_bins": 2}
 
     def verdicts(learned: dict[tuple[str, str], float], late: float) -> list[str]:
         """`learned` says the power of N that (policy, cost_on) takes."""
