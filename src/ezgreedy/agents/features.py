@@ -22,32 +22,24 @@ from ezgreedy.requirements import FloatArray, IntArray
 LARGEST_ORDER = 100
 LARGEST_NUM_FEATURES = 2**22
 
+Floats = NDArray[np.floating]
 Coefficients = Sequence[tuple[int, ...]]
 
 
-class Products(NamedTuple):
-    """A table of products of powers: each entry is an earlier entry times one power.
+class Evaluator(NamedTuple):
+    """A basis as compiled code takes it, with room for its intermediate values.
 
-    Entry 0 is 1; entry i is entry `parents[i]` times z_d to the k with d = `dimensions[i]` and
-    k = `powers[i]`. `real` and `imaginary` hold the values of the latest state.
+    Few arrays, because taking one out of a tuple costs as much as several cosines' products.
+    A table holds products of powers: entry 0 is 1, and entry i is entry p times z_d to the k, where
+    links[:, i] = p, d, k. Numbers are complex: row 0 is their real part, row 1 the imaginary one.
     """
 
-    parents: IntArray
-    dimensions: IntArray
-    powers: IntArray
-    real: NDArray[np.floating]
-    imaginary: NDArray[np.floating]
-
-
-class Evaluator(NamedTuple):
-    """A basis as compiled code takes it, with room for its intermediate values."""
-
-    lows: FloatArray
-    spans: FloatArray
-    real_powers: FloatArray  # [dimensions, order + 1]
-    imaginary_powers: FloatArray
-    heads: Products
-    tails: Products
+    box: FloatArray  # [2, dimensions]: low ends and widths
+    powers: FloatArray  # [2, dimensions, order + 1]
+    head_links: IntArray  # [3, heads]
+    heads: Floats  # [2, heads]
+    tail_links: IntArray  # [3, tails]
+    tails: Floats  # [2, tails]
 
 
 class FourierBasis:
@@ -96,16 +88,16 @@ class FourierBasis:
         values = np.asarray(state, dtype=np.float64)
         if values.shape != (self.num_dimensions,):
             raise require.refuse("state", f"have shape {(self.num_dimensions,)}", values.shape)
-        features = np.empty(self.num_features)
-        evaluate(self._evaluator, values, features)
-        return features
+        features = np.empty((1, self.num_features))
+        evaluate(self._evaluator, values, features, 0)
+        return features[0]
 
     def evaluator(self, dtype: DTypeLike) -> Evaluator:
         """What `evaluate` needs; each caller has its own, for it is written to."""
         lows, highs = np.array(self.ranges).T
         powers = np.zeros((2, self.num_dimensions, self.order + 1))
-        tables = (_products(half, dtype) for half in (self._heads, self._tails))
-        return Evaluator(lows.copy(), highs - lows, powers[0], powers[1], *tables)
+        heads, tails = _table(self._heads, dtype), _table(self._tails, dtype)
+        return Evaluator(np.array([lows, highs - lows]), powers, *heads, *tails)
 
     def _halves(self) -> tuple[Coefficients, Coefficients]:
         """Vectors c whose pairwise sums are all that there are, in lexicographic order.
@@ -126,43 +118,44 @@ class FourierBasis:
 
 
 @jit
-def evaluate(basis: Evaluator, state: FloatArray, features: NDArray[np.floating]) -> None:
-    """Writes a state's features; the state may be longer than the basis has dimensions."""
-    for d in range(len(basis.lows)):
-        share = (state[d] - basis.lows[d]) / basis.spans[d]
-        angle = math.pi * min(max(share, 0.0), 1.0)
-        real, imaginary = math.cos(angle), math.sin(angle)
-        basis.real_powers[d, 0], basis.imaginary_powers[d, 0] = 1.0, 0.0
-        for k in range(1, basis.real_powers.shape[1]):
-            before_real, before_imaginary = (
-                basis.real_powers[d, k - 1],
-                basis.imaginary_powers[d, k - 1],
-            )
-            basis.real_powers[d, k] = before_real * real - before_imaginary * imaginary
-            basis.imaginary_powers[d, k] = before_real * imaginary + before_imaginary * real
-    _multiply_out(basis.heads, basis)
-    _multiply_out(basis.tails, basis)
-    tail_real, tail_imaginary = basis.tails.real, basis.tails.imaginary
-    if len(tail_real) == 1:
-        features[:] = basis.heads.real
-        return
-    width = len(tail_real)
-    for i in range(len(basis.heads.real)):
-        real_part, imaginary_part = basis.heads.real[i], basis.heads.imaginary[i]
-        row = features[i * width : (i + 1) * width]
-        for j in range(width):
-            row[j] = real_part * tail_real[j] - imaginary_part * tail_imaginary[j]
+def evaluate(basis: Evaluator, state: FloatArray, features: Floats, place: int) -> None:
+    """Writes a state's features to features[place].
+
+    The state may have more numbers than the basis has dimensions.
+    """
+    box, powers, head_links, heads, tail_links, tails = basis
+    for d in range(box.shape[1]):
+        angle = math.pi * min(max((state[d] - box[0, d]) / box[1, d], 0.0), 1.0)
+        cosine, sine = math.cos(angle), math.sin(angle)
+        real, imaginary = 1.0, 0.0
+        for k in range(powers.shape[2]):
+            powers[0, d, k], powers[1, d, k] = real, imaginary
+            real, imaginary = real * cosine - imaginary * sine, real * sine + imaginary * cosine
+    _multiply_out(head_links, powers, heads)
+    _multiply_out(tail_links, powers, tails)
+    _pair(heads, tails, features, place)
 
 
 @jit
-def _multiply_out(table: Products, basis: Evaluator) -> None:
-    table.real[0], table.imaginary[0] = 1.0, 0.0
-    for i in range(1, len(table.parents)):
-        parent, d, k = table.parents[i], table.dimensions[i], table.powers[i]
-        real, imaginary = table.real[parent], table.imaginary[parent]
-        power_real, power_imaginary = basis.real_powers[d, k], basis.imaginary_powers[d, k]
-        table.real[i] = real * power_real - imaginary * power_imaginary
-        table.imaginary[i] = real * power_imaginary + imaginary * power_real
+def _multiply_out(links: IntArray, powers: FloatArray, table: Floats) -> None:
+    for i in range(1, table.shape[1]):
+        parent, d, k = links[0, i], links[1, i], links[2, i]
+        real, imaginary = table[0, parent], table[1, parent]
+        table[0, i] = real * powers[0, d, k] - imaginary * powers[1, d, k]
+        table[1, i] = real * powers[1, d, k] + imaginary * powers[0, d, k]
+
+
+@jit
+def _pair(heads: Floats, tails: Floats, features: Floats, place: int) -> None:
+    width = tails.shape[1]
+    if width == 1:
+        for i in range(heads.shape[1]):
+            features[place, i] = heads[0, i]
+        return
+    for i in range(heads.shape[1]):
+        real, imaginary, begin = heads[0, i], heads[1, i], i * width
+        for j in range(width):
+            features[place, begin + j] = real * tails[0, j] - imaginary * tails[1, j]
 
 
 def _coupled(order: int, dimensions: int, coupling: int) -> Iterable[tuple[int, ...]]:
@@ -175,7 +168,7 @@ def _coupled(order: int, dimensions: int, coupling: int) -> Iterable[tuple[int, 
             yield (frequency, *rest)
 
 
-def _products(coefficients: Coefficients, dtype: DTypeLike) -> Products:
+def _table(coefficients: Coefficients, dtype: DTypeLike) -> tuple[IntArray, Floats]:
     """The table for these vectors: setting the last non-zero entry to zero gives the parent."""
     places = {vector: place for place, vector in enumerate(coefficients)}
     links = np.zeros((3, len(coefficients)), dtype=np.int64)
@@ -185,7 +178,8 @@ def _products(coefficients: Coefficients, dtype: DTypeLike) -> Products:
             parent = (*vector[:last], *(0,) * (len(vector) - last))
             links[:, place] = places[parent], last, vector[last]
     values = np.zeros((2, len(coefficients)), dtype=dtype)
-    return Products(*links, *values)
+    values[0, 0] = 1.0
+    return links, values
 
 
 def _checked_ranges(ranges: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:

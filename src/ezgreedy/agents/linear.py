@@ -184,7 +184,7 @@ class SarsaLambda:
         if state is not None:
             next_action = self._checked_action(action)
             self._look(state, 1 - self._now)
-            next_value = dot(self.memory.weights[next_action], self.memory.features[1 - self._now])
+            next_value = dot(self.memory.weights, next_action, self.memory.features, 1 - self._now)
         if self.has_diverged:
             return None
         next_step = NextStep(next_action, next_value, state is None)
@@ -216,7 +216,7 @@ class SarsaLambda:
             raise require.refuse(
                 "state", f"have shape {(self.basis.num_dimensions,)}", values.shape
             )
-        evaluate(self.evaluator, values, self.memory.features[place])
+        evaluate(self.evaluator, values, self.memory.features, place)
 
     def _checked_action(self, action: object) -> int:
         return require.integer("action", action, 0, self.num_actions - 1)
@@ -230,20 +230,23 @@ class NextStep(NamedTuple):
     is_end: bool
 
 
+# Rows are named by number, not sliced off: a slice counts references, which takes longer than a
+# short row.
 @jit_sums
-def dot(row: Floats, features: Floats) -> float:
-    """Σ row·features."""
-    total = row.dtype.type(0.0)
-    for i in range(len(row)):
-        total += row[i] * features[i]
+def dot(weights: Floats, action: int, features: Floats, now: int) -> float:
+    """The value of an action: Σ weights[action]·features[now]."""
+    total = weights.dtype.type(0.0)
+    for i in range(weights.shape[1]):
+        total += weights[action, i] * features[now, i]
     return total
 
 
 @jit
 def fill_values(memory: Memory, now: int) -> None:
     """Writes the values of all actions in the state whose features are at `now`."""
-    for action in range(len(memory.values)):
-        memory.values[action] = dot(memory.weights[action], memory.features[now])
+    weights, features, values = memory.weights, memory.features, memory.values
+    for action in range(len(values)):
+        values[action] = dot(weights, action, features, now)
 
 
 @jit
@@ -282,36 +285,47 @@ def learn(
     memory: Memory, rule: Rule, now: int, action: int, reward: float, next_step: NextStep
 ) -> float:
     """One update from the state at `now`; returns δ. Nothing is changed if δ is not sound."""
-    features = memory.features[now]
-    error = reward + rule.discount * next_step.value - dot(memory.weights[action], features)
+    weights, traces, ages, features = memory.weights, memory.traces, memory.ages, memory.features
+    error = reward + rule.discount * next_step.value - dot(weights, action, features, now)
     if not is_sound(error):
         return error
-    _advance_traces(memory, rule, features, action)
+    for a in range(len(ages)):
+        if a == action:
+            if ages[a] >= rule.horizon:
+                traces[a, :] = 0.0
+            ages[a] = 0
+            _renew(traces, a, rule.fading, features, now)
+        elif ages[a] < rule.horizon:
+            ages[a] += 1
+            _fade(traces, a, rule.fading)
     if rule.is_bounded:
         _lower_step_size(memory, rule, now, action, next_step)
-    change = memory.weights.dtype.type(memory.step_size[0] * error)
-    for a in range(len(memory.ages)):
-        if memory.ages[a] < rule.horizon:
-            weights, traces = memory.weights[a], memory.traces[a]
-            for i in range(len(weights)):
-                weights[i] += change * memory.scales[i] * traces[i]
+    change, scales = memory.step_size[0] * error, memory.scales
+    for a in range(len(ages)):
+        if ages[a] < rule.horizon:
+            _move(weights, a, change, scales, traces)
     return error
 
 
 @jit
-def _advance_traces(memory: Memory, rule: Rule, features: Floats, action: int) -> None:
-    fading = memory.traces.dtype.type(rule.fading)
-    for a in range(len(memory.ages)):
-        traces = memory.traces[a]
-        if a == action:
-            fresh = memory.ages[a] < rule.horizon
-            for i in range(len(traces)):
-                traces[i] = fading * traces[i] + features[i] if fresh else features[i]
-            memory.ages[a] = 0
-        elif memory.ages[a] < rule.horizon:
-            for i in range(len(traces)):
-                traces[i] *= fading
-            memory.ages[a] += 1
+def _renew(traces: Floats, a: int, fading: float, features: Floats, now: int) -> None:
+    factor = traces.dtype.type(fading)
+    for i in range(traces.shape[1]):
+        traces[a, i] = factor * traces[a, i] + features[now, i]
+
+
+@jit
+def _fade(traces: Floats, a: int, fading: float) -> None:
+    factor = traces.dtype.type(fading)
+    for i in range(traces.shape[1]):
+        traces[a, i] *= factor
+
+
+@jit
+def _move(weights: Floats, a: int, change: float, scales: Floats, traces: Floats) -> None:
+    factor = weights.dtype.type(change)
+    for i in range(weights.shape[1]):
+        weights[a, i] += factor * scales[i] * traces[a, i]
 
 
 @jit
@@ -322,18 +336,18 @@ def _lower_step_size(
 
     The product is how δ changes with α, so a larger α would turn δ's sign.
     """
-    slope = -_weighted_dot(memory.scales, memory.traces[action], memory.features[now])
+    slope = -_scaled_dot(memory.scales, memory.traces, action, memory.features, now)
     if not next_step.is_end and memory.ages[next_step.action] < rule.horizon:
-        traces = memory.traces[next_step.action]
-        slope += rule.discount * _weighted_dot(memory.scales, traces, memory.features[1 - now])
+        slope += rule.discount * _scaled_dot(
+            memory.scales, memory.traces, next_step.action, memory.features, 1 - now
+        )
     if slope < 0.0:
         memory.step_size[0] = min(memory.step_size[0], -1.0 / slope)
 
 
 @jit_sums
-def _weighted_dot(scales: Floats, row: Floats, features: Floats) -> float:
-    """Σ scales·row·features."""
-    total = row.dtype.type(0.0)
-    for i in range(len(row)):
-        total += scales[i] * row[i] * features[i]
+def _scaled_dot(scales: Floats, traces: Floats, action: int, features: Floats, now: int) -> float:
+    total = traces.dtype.type(0.0)
+    for i in range(traces.shape[1]):
+        total += scales[i] * traces[action, i] * features[now, i]
     return total

@@ -193,14 +193,14 @@ def _run(
         if not policy.carries_over:
             option = _Option(option.step, 0, 0)
         forget(memory)
-        evaluate(basis, observe(domain, state), memory.features[now])
+        evaluate(basis, observe(domain, state), memory.features, now)
         action, value, option = _decide(memory, rule, policy, option, now)
         for step in range(1, step_limit + 1):
             state, reward, is_end = advance(domain, state, action)
             is_end = is_end or (step == step_limit and not bootstraps)
             next_action, value = 0, 0.0
             if not is_end:
-                evaluate(basis, observe(domain, state), memory.features[1 - now])
+                evaluate(basis, observe(domain, state), memory.features, 1 - now)
                 next_action, value, option = _decide(memory, rule, policy, option, 1 - now)
             error = learn(memory, rule, now, action, reward, NextStep(next_action, value, is_end))
             if not is_sound(error):
@@ -230,7 +230,7 @@ def _decide(
     )
     option = _Option(step + 1, option_action, remaining)
     if is_exploring:
-        return option_action, dot(memory.weights[option_action], memory.features[now]), option
+        return option_action, dot(memory.weights, option_action, memory.features, now), option
     fill_values(memory, now)
     tie = uniform(step_word(policy.stream, step), _GREEDY_TIE) if rule.has_random_ties else 0.0
     action = greedy_action(memory.values, tie)
