@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from ezgreedy import requirements as require
-from ezgreedy.compilation import jit
+from ezgreedy.compilation import jit_borrowing
 from ezgreedy.requirements import FloatArray, IntArray
 
 LARGEST_ORDER = 100
@@ -29,7 +29,6 @@ Coefficients = Sequence[tuple[int, ...]]
 class Evaluator(NamedTuple):
     """A basis as compiled code takes it, with room for its intermediate values.
 
-    Few arrays, because taking one out of a tuple costs as much as several cosines' products.
     A table holds products of powers: entry 0 is 1, and entry i is entry p times z_d to the k, where
     links[:, i] = p, d, k. Numbers are complex: row 0 is their real part, row 1 the imaginary one.
     """
@@ -117,7 +116,7 @@ class FourierBasis:
         )
 
 
-@jit
+@jit_borrowing
 def evaluate(basis: Evaluator, state: FloatArray, features: Floats, place: int) -> None:
     """Writes a state's features to features[place].
 
@@ -136,7 +135,7 @@ def evaluate(basis: Evaluator, state: FloatArray, features: Floats, place: int) 
     _pair(heads, tails, features, place)
 
 
-@jit
+@jit_borrowing
 def _multiply_out(links: IntArray, powers: FloatArray, table: Floats) -> None:
     for i in range(1, table.shape[1]):
         parent, d, k = links[0, i], links[1, i], links[2, i]
@@ -145,7 +144,7 @@ def _multiply_out(links: IntArray, powers: FloatArray, table: Floats) -> None:
         table[1, i] = real * powers[1, d, k] + imaginary * powers[0, d, k]
 
 
-@jit
+@jit_borrowing
 def _pair(heads: Floats, tails: Floats, features: Floats, place: int) -> None:
     width = tails.shape[1]
     if width == 1:

@@ -19,8 +19,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from ezgreedy import requirements as require
 from ezgreedy.agents.features import Evaluator, FourierBasis, evaluate
-from ezgreedy.compilation import jit, jit_sums
-from ezgreedy.exploration.compiled import lane_stream, step_word, uniform
+from ezgreedy.compilation import jit_borrowing, jit_sums
+from ezgreedy.exploration.compiled import LaneStream, lane_stream, step_word, uniform
 from ezgreedy.exploration.streams import Purpose
 from ezgreedy.requirements import FloatArray, IntArray
 
@@ -156,8 +156,8 @@ class SarsaLambda:
     def greedy(self, state: ArrayLike, step: int) -> int:
         """The action of highest value; a random tie is decided by this step's own draw."""
         self.values(state)
-        tie = uniform(step_word(self._stream, step), _GREEDY_TIE)
-        return int(greedy_action(self.memory.values, tie if self.rule.has_random_ties else 0.0))
+        tie = tie_of(self._stream, step) if self.rule.has_random_ties else 0.0
+        return int(greedy_action(self.memory.values, tie))
 
     def begin(self, state: ArrayLike, action: int) -> None:
         """Begins an episode: no traces, and the first state and action."""
@@ -230,8 +230,6 @@ class NextStep(NamedTuple):
     is_end: bool
 
 
-# Rows are named by number, not sliced off: a slice counts references, which takes longer than a
-# short row.
 @jit_sums
 def dot(weights: Floats, action: int, features: Floats, now: int) -> float:
     """The value of an action: Σ weights[action]·features[now]."""
@@ -241,7 +239,7 @@ def dot(weights: Floats, action: int, features: Floats, now: int) -> float:
     return total
 
 
-@jit
+@jit_borrowing
 def fill_values(memory: Memory, now: int) -> None:
     """Writes the values of all actions in the state whose features are at `now`."""
     weights, features, values = memory.weights, memory.features, memory.values
@@ -249,7 +247,13 @@ def fill_values(memory: Memory, now: int) -> None:
         values[action] = dot(weights, action, features, now)
 
 
-@jit
+@jit_borrowing
+def tie_of(stream: LaneStream, step: int) -> float:
+    """The uniform that decides between equally good actions at this step."""
+    return uniform(step_word(stream, step), _GREEDY_TIE)
+
+
+@jit_borrowing
 def greedy_action(values: FloatArray, tie: float) -> int:
     """The action of highest value; among several, the one that the uniform `tie` falls on."""
     best, num_best = values[0], 1
@@ -267,20 +271,20 @@ def greedy_action(values: FloatArray, tie: float) -> int:
     return 0  # only where values are not numbers
 
 
-@jit
+@jit_borrowing
 def forget(memory: Memory) -> None:
     """Empties all traces, as at the start of an episode."""
     memory.traces[:] = 0.0
     memory.ages[:] = NO_HORIZON
 
 
-@jit
+@jit_borrowing
 def is_sound(error: float) -> bool:
     """Whether this δ is one that a run which has not diverged can have."""
     return abs(error) <= LARGEST_ERROR
 
 
-@jit
+@jit_borrowing
 def learn(
     memory: Memory, rule: Rule, now: int, action: int, reward: float, next_step: NextStep
 ) -> float:
@@ -307,28 +311,28 @@ def learn(
     return error
 
 
-@jit
+@jit_borrowing
 def _renew(traces: Floats, a: int, fading: float, features: Floats, now: int) -> None:
     factor = traces.dtype.type(fading)
     for i in range(traces.shape[1]):
         traces[a, i] = factor * traces[a, i] + features[now, i]
 
 
-@jit
+@jit_borrowing
 def _fade(traces: Floats, a: int, fading: float) -> None:
     factor = traces.dtype.type(fading)
     for i in range(traces.shape[1]):
         traces[a, i] *= factor
 
 
-@jit
+@jit_borrowing
 def _move(weights: Floats, a: int, change: float, scales: Floats, traces: Floats) -> None:
     factor = weights.dtype.type(change)
     for i in range(weights.shape[1]):
         weights[a, i] += factor * scales[i] * traces[a, i]
 
 
-@jit
+@jit_borrowing
 def _lower_step_size(
     memory: Memory, rule: Rule, now: int, action: int, next_step: NextStep
 ) -> None:

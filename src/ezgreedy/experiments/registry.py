@@ -10,7 +10,12 @@ from ezgreedy.experiments.experiment import Experiment
 
 # In the order of the paper. Each module defines EXPERIMENT, and imports what is heavy (numba,
 # matplotlib) only inside its functions, so that listing stays quick.
-_MODULES = ("fig1_gridworld_coverage",)
+_MODULES = (
+    "fig1_gridworld_coverage",
+    "fig3_mountaincar",
+    "fig3_cartpole",
+    "appendix_domains",
+)
 
 
 @cache

@@ -27,16 +27,15 @@ from ezgreedy.agents.linear import (
     greedy_action,
     is_sound,
     learn,
+    tie_of,
 )
-from ezgreedy.compilation import jit
+from ezgreedy.compilation import jit_borrowing
 from ezgreedy.envs import cartpole, mountain_car
-from ezgreedy.exploration.compiled import LaneStream, explore, lane_stream, step_word, uniform
+from ezgreedy.exploration.compiled import LaneStream, explore, lane_stream
 from ezgreedy.exploration.durations import DurationLaw, InverseTable
-from ezgreedy.exploration.streams import Purpose
 from ezgreedy.requirements import BoolArray, FloatArray, IntArray
 
 NUM_ACTIONS = 3
-_GREEDY_TIE = np.uint64(Purpose.GREEDY_TIE)
 
 State = tuple[float, float, float, float]
 Observation = tuple[float, float, float, float, float]
@@ -151,7 +150,7 @@ def first_states(domain: Domain, rng: np.random.Generator, num_episodes: int) ->
     return np.array(states).reshape(num_episodes, 4)
 
 
-@jit
+@jit_borrowing
 def advance(domain: int, state: State, action: int) -> tuple[State, float, bool]:
     """One step of either environment: the state, the reward, whether the episode terminated."""
     first, second, third, fourth = state
@@ -164,7 +163,7 @@ def advance(domain: int, state: State, action: int) -> tuple[State, float, bool]
     return (first, second, third, fourth), reward, terminated
 
 
-@jit
+@jit_borrowing
 def observe(domain: int, state: State) -> Observation:
     """What is seen of a state of either environment."""
     first, second, third, fourth = state
@@ -173,7 +172,7 @@ def observe(domain: int, state: State) -> Observation:
     return cartpole.observe(first, second, third, fourth)
 
 
-@jit
+@jit_borrowing
 def _run(
     agent: tuple[Memory, Rule, Evaluator],
     policy: _Policy,
@@ -213,7 +212,7 @@ def _run(
     return len(starts)
 
 
-@jit
+@jit_borrowing
 def _decide(
     memory: Memory, rule: Rule, policy: _Policy, option: _Option, now: int
 ) -> tuple[int, float, _Option]:
@@ -232,7 +231,7 @@ def _decide(
     if is_exploring:
         return option_action, dot(memory.weights, option_action, memory.features, now), option
     fill_values(memory, now)
-    tie = uniform(step_word(policy.stream, step), _GREEDY_TIE) if rule.has_random_ties else 0.0
+    tie = tie_of(policy.stream, step) if rule.has_random_ties else 0.0
     action = greedy_action(memory.values, tie)
     return action, memory.values[action], option
 
@@ -310,7 +309,7 @@ def _policy(exploration: Exploration, seed: int, lane: int) -> _Policy:
     )
 
 
-@jit
+@jit_borrowing
 def _walk(
     domain: int,
     policy: _Policy,
@@ -343,7 +342,7 @@ def _walk(
     return is_rewarded
 
 
-@jit
+@jit_borrowing
 def _bin_of(axis: Axis, state: State) -> int:
     value = state[axis.coordinate]
     if axis.is_angle:
