@@ -51,6 +51,7 @@ format: $(DEV)
 
 bench: $(DEV)
 	$(BIN)/python benchmarks/exploration.py
+	$(BIN)/python benchmarks/linear.py
 
 clean:
 	rm -rf $(VENV) out .pytest_cache .mypy_cache .ruff_cache .hypothesis

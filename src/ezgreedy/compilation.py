@@ -24,7 +24,7 @@ def jit_borrowing(function: Function) -> Function:
     They do not count references to the arrays they are lent, which would take longer than loops
     over a few dozen numbers; whoever calls from Python holds the arrays anyway.
     """
-    return cast(Function, numba.njit(cache=True, error_model="numpy", _nrt=False)(function))
+    return _compiled(function, {})
 
 
 def jit_sums(function: Function) -> Function:
@@ -33,5 +33,9 @@ def jit_sums(function: Function) -> Function:
     Processors then add several terms at a time. One processor always takes the same order,
     whatever the function is inlined in; another kind may differ in the last digits.
     """
-    options = {"cache": True, "error_model": "numpy", "_nrt": False, "fastmath": {"reassoc"}}
-    return cast(Function, numba.njit(**options)(function))
+    return _compiled(function, {"fastmath": {"reassoc"}})
+
+
+def _compiled(function: Function, options: dict[str, Any]) -> Function:
+    njit: Any = numba.njit  # its annotations leave out the switch for counting references
+    return cast(Function, njit(cache=True, error_model="numpy", _nrt=False, **options)(function))

@@ -1,3 +1,5 @@
+import itertools
+
 import numpy as np
 import pytest
 
@@ -29,7 +31,7 @@ def episodes(num_episodes=6, num_steps=40, seed=0):
 def teach(agent, **experience):
     for steps, is_terminal in episodes(**experience):
         agent.begin(*steps[0][:2])
-        for (_, _, reward), (state, action, _) in zip(steps, steps[1:], strict=False):
+        for (_, _, reward), (state, action, _) in itertools.pairwise(steps):
             agent.learn(reward, state, action)
         if is_terminal:
             agent.learn(steps[-1][2], None)

@@ -117,7 +117,9 @@ class FourierBasis:
 
 
 @jit_borrowing
-def evaluate(basis: Evaluator, state: FloatArray, features: Floats, place: int) -> None:
+def evaluate(
+    basis: Evaluator, state: FloatArray | tuple[float, ...], features: Floats, place: int
+) -> None:
     """Writes a state's features to features[place].
 
     The state may have more numbers than the basis has dimensions.

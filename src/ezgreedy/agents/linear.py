@@ -10,9 +10,8 @@ not made, and `has_diverged` says so. The compiled pieces below are also those o
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -195,7 +194,7 @@ class SarsaLambda:
 
     def _first_memory(self) -> Memory:
         settings, basis = self.settings, self.basis
-        dtype: Callable[..., np.floating] = np.float64 if settings.precision == 64 else np.float32
+        dtype: Any = np.float64 if settings.precision == 64 else np.float32
         shape = self.num_actions, basis.num_features
         rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(1,)))
         weights = math.sqrt(settings.initial_variance) * rng.standard_normal(shape)
@@ -233,7 +232,7 @@ class NextStep(NamedTuple):
 @jit_sums
 def dot(weights: Floats, action: int, features: Floats, now: int) -> float:
     """The value of an action: Σ weights[action]·features[now]."""
-    total = weights.dtype.type(0.0)
+    total: Any = weights.dtype.type(0.0)
     for i in range(weights.shape[1]):
         total += weights[action, i] * features[now, i]
     return total
@@ -289,26 +288,32 @@ def learn(
     memory: Memory, rule: Rule, now: int, action: int, reward: float, next_step: NextStep
 ) -> float:
     """One update from the state at `now`; returns δ. Nothing is changed if δ is not sound."""
-    weights, traces, ages, features = memory.weights, memory.traces, memory.ages, memory.features
+    weights, features = memory.weights, memory.features
     error = reward + rule.discount * next_step.value - dot(weights, action, features, now)
     if not is_sound(error):
         return error
+    _advance_traces(memory, rule, now, action)
+    if rule.is_bounded:
+        _lower_step_size(memory, rule, now, action, next_step)
+    change = memory.step_size[0] * error
+    for a in range(len(memory.ages)):
+        if memory.ages[a] < rule.horizon:
+            _move(weights, a, change, memory.scales, memory.traces)
+    return error
+
+
+@jit_borrowing
+def _advance_traces(memory: Memory, rule: Rule, now: int, action: int) -> None:
+    traces, ages = memory.traces, memory.ages
     for a in range(len(ages)):
         if a == action:
             if ages[a] >= rule.horizon:
                 traces[a, :] = 0.0
             ages[a] = 0
-            _renew(traces, a, rule.fading, features, now)
+            _renew(traces, a, rule.fading, memory.features, now)
         elif ages[a] < rule.horizon:
             ages[a] += 1
             _fade(traces, a, rule.fading)
-    if rule.is_bounded:
-        _lower_step_size(memory, rule, now, action, next_step)
-    change, scales = memory.step_size[0] * error, memory.scales
-    for a in range(len(ages)):
-        if ages[a] < rule.horizon:
-            _move(weights, a, change, scales, traces)
-    return error
 
 
 @jit_borrowing
@@ -351,7 +356,7 @@ def _lower_step_size(
 
 @jit_sums
 def _scaled_dot(scales: Floats, traces: Floats, action: int, features: Floats, now: int) -> float:
-    total = traces.dtype.type(0.0)
+    total: Any = traces.dtype.type(0.0)
     for i in range(traces.shape[1]):
         total += scales[i] * traces[action, i] * features[now, i]
     return total

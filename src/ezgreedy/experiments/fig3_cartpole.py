@@ -103,7 +103,7 @@ def cells(settings: Settings) -> list[Cell]:
 
 
 def run_seed(settings: Settings, seed: int) -> dict[str, Any]:
-    """One agent's returns (none beyond the basis's number of seeds), or a seed's trials of a map."""
+    """One agent's returns, none beyond its basis's number of seeds; or a seed's trials of a map."""
     from ezgreedy.kernels.linear import Axis, Domain
 
     if settings["kind"] == "learning":

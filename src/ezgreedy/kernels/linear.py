@@ -348,4 +348,4 @@ def _bin_of(axis: Axis, state: State) -> int:
     if axis.is_angle:
         value = (value + math.pi) % (2.0 * math.pi) - math.pi
     share = (value - axis.low) / (axis.high - axis.low)
-    return min(max(int(math.floor(share * axis.num_bins)), 0), axis.num_bins - 1)
+    return min(max(math.floor(share * axis.num_bins), 0), axis.num_bins - 1)
