@@ -233,7 +233,7 @@ EXPERIMENT = Experiment(
         )
     },
     num_seeds=30,
-    cost_seconds=420.0,
+    cost_seconds=360.0,
     cells=cells,
     run_seed=run_seed,
     summarise=summarise,
