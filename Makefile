@@ -53,6 +53,7 @@ format: $(DEV)
 bench: $(DEV)
 	$(BIN)/python benchmarks/exploration.py
 	$(BIN)/python benchmarks/small_scale.py
+	$(BIN)/python benchmarks/linear.py
 
 clean:
 	rm -rf $(VENV) out .pytest_cache .mypy_cache .ruff_cache .hypothesis

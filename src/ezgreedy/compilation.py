@@ -16,3 +16,26 @@ def jit(function: Function) -> Function:
     """The function, compiled when first called; its Python original is its `py_func`."""
     # NumPy's rule for division spares a zero test, and with it a way out, in every inlined step.
     return cast(Function, numba.njit(cache=True, error_model="numpy")(function))
+
+
+def jit_borrowing(function: Function) -> Function:
+    """Like `jit`, for functions that neither make nor keep arrays.
+
+    They do not count references to the arrays they are lent, which would take longer than loops
+    over a few dozen numbers; whoever calls from Python holds the arrays anyway.
+    """
+    return _compiled(function, {})
+
+
+def jit_sums(function: Function) -> Function:
+    """Like `jit_borrowing`, for functions that add up a row in whatever order the compiler likes.
+
+    Processors then add several terms at a time. One processor always takes the same order,
+    whatever the function is inlined in; another kind may differ in the last digits.
+    """
+    return _compiled(function, {"fastmath": {"reassoc"}})
+
+
+def _compiled(function: Function, options: dict[str, Any]) -> Function:
+    njit: Any = numba.njit  # its annotations leave out the switch for counting references
+    return cast(Function, njit(cache=True, error_model="numpy", _nrt=False, **options)(function))

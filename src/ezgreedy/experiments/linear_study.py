@@ -1,0 +1,212 @@
+"""What do the two experiments with linear function approximation share?
+
+Learning curves of two policies in one of the linear domains, first-visit maps of both under pure
+exploration, and the sentences of the paper that they are judged by.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ezgreedy.experiments.experiment import Claim, Number, Settings, Verdict
+from ezgreedy.exploration.durations import DurationLaw, Fixed, Zeta
+from ezgreedy.requirements import FloatArray
+from ezgreedy.results.intervals import Interval, mean_interval, ratio_interval
+
+if TYPE_CHECKING:
+    from ezgreedy.figures.curves import Panel, Series
+    from ezgreedy.kernels.linear import Axis, Domain, Exploration
+
+POLICIES = {"eps": "ε-greedy", "ez": "εz-greedy"}
+
+Results = Mapping[str, Sequence[Mapping[str, Any]]]
+
+
+def durations_of(settings: Settings) -> DurationLaw:
+    """The policy's law: zeta, or always one step."""
+    return Zeta(settings["mu"], settings["cap"]) if settings["policy"] == "ez" else Fixed(1)
+
+
+def exploration_of(settings: Settings, epsilon: float) -> "Exploration":
+    """The policy at this ε, as kernels take it."""
+    from ezgreedy.kernels.linear import Exploration
+
+    return Exploration(epsilon, durations_of(settings), settings["carries_over_episodes"])
+
+
+def learned(domain: "Domain", settings: Settings, seed: int) -> dict[str, Any]:
+    """One agent's returns and episode lengths, or the episode in which it diverged."""
+    from ezgreedy.agents.features import FourierBasis
+    from ezgreedy.agents.linear import SarsaLambda, SarsaSettings
+    from ezgreedy.kernels.linear import NUM_ACTIONS, Episodes, learn_by_sarsa
+
+    ranges = [(low, high) for low, high in settings["ranges"]]
+    agent = SarsaLambda(
+        FourierBasis(settings["order"], ranges, settings["coupling"]),
+        NUM_ACTIONS,
+        SarsaSettings(
+            step_size=settings["step_size"],
+            discount=settings["discount"],
+            decay=settings["decay"],
+            scales_step_sizes=settings["scales_step_sizes"],
+            bounds_step_size=settings["bounds_step_size"],
+            initial_variance=settings["initial_variance"],
+            ties=settings["ties"],
+            precision=settings["precision"],
+        ),
+        seed,
+    )
+    episodes = Episodes(
+        settings["num_episodes"], settings["step_limit"], settings["bootstraps_at_limit"]
+    )
+    run = learn_by_sarsa(agent, domain, exploration_of(settings, settings["epsilon"]), episodes)
+    return {
+        "returns": run.returns.tolist(),
+        "lengths": run.lengths.tolist(),
+        "diverged_in": run.diverged_in,
+        "final_step_size": agent.step_size,
+    }
+
+
+def walked(
+    domain: "Domain", settings: Settings, axes: tuple["Axis", "Axis"], seed: int
+) -> dict[str, Any]:
+    """A seed's share of the trials of a first-visit map; a trial is a lane of seed 0.
+
+    Trials are dealt out to the first seeds until there are `num_trials`.
+    """
+    from ezgreedy.kernels.linear import first_visits
+
+    count = settings["num_trials_per_seed"]
+    lanes = range(settings["num_trials"])[seed * count : (seed + 1) * count]
+    if not lanes:
+        return {"map": None, "means": [], "rewarded": [], "never": []}
+    visits = first_visits(
+        domain, exploration_of(settings, 1.0), axes, settings["num_walk_steps"], lanes, 0
+    )
+    return {
+        "map": visits.times.mean(axis=0).tolist(),
+        "means": visits.times.mean(axis=(1, 2)).tolist(),
+        "rewarded": visits.rewarded.astype(int).tolist(),
+        "never": (visits.times == settings["num_walk_steps"]).mean(axis=(1, 2)).tolist(),
+    }
+
+
+def finished(entries: Sequence[Mapping[str, Any]], measure: str = "returns") -> FloatArray:
+    """A measure of the runs that did not diverge, [runs, episodes]; a diverged one is no result."""
+    return np.array(
+        [entry[measure] for entry in entries if entry[measure] and entry["diverged_in"] is None],
+        dtype=np.float64,
+    )
+
+
+def curve(
+    entries: Sequence[Mapping[str, Any]], measure: str, width: int, rng: np.random.Generator
+) -> dict[str, list[float]]:
+    """The mean over runs of blocks of `width` episodes, with its interval, as JSON holds it."""
+    runs = finished(entries, measure)
+    if not len(runs):
+        return {"episodes": [], "mean": [], "low": [], "high": []}
+    num_blocks = runs.shape[1] // width
+    blocks = runs[:, : num_blocks * width].reshape(len(runs), num_blocks, width).mean(axis=2)
+    intervals = [mean_interval(column, rng, repeats=500) for column in blocks.T]
+    return {
+        "episodes": [(block + 1) * width for block in range(num_blocks)],
+        "mean": [round(interval.value, 4) for interval in intervals],
+        "low": [round(interval.low, 4) for interval in intervals],
+        "high": [round(interval.high, 4) for interval in intervals],
+    }
+
+
+def series_of(label: str, data: Mapping[str, Sequence[float]], policy: str) -> "Series":
+    """A stored curve in its policy's colour."""
+    from ezgreedy.figures import style
+    from ezgreedy.figures.curves import Series
+
+    colour = style.EZ_COLOUR if policy == "ez" else style.EPS_COLOUR
+    return Series(label, data["episodes"], data["mean"], data["low"], data["high"], colour)
+
+
+def save_panels(panels: Sequence["Panel"], path: Path) -> list[Path]:
+    """Learning curves, one panel beside the other."""
+    from ezgreedy.figures import style
+    from ezgreedy.figures.curves import learning_curves
+
+    return style.save(learning_curves(panels), path)
+
+
+def save_maps(
+    maps: Sequence[Any], axis_labels: tuple[str, str], num_steps: int, path: Path
+) -> list[Path]:
+    """First-visit maps of ε- and εz-greedy, side by side; the vertical coordinate points up."""
+    from ezgreedy.figures import heatmaps, style
+
+    figure = heatmaps.first_visit_maps(
+        [[np.array(cells)[::-1] for cells in maps]],
+        row_labels=[""],
+        column_labels=list(POLICIES.values()),
+        scale=heatmaps.Scale(num_steps),
+        axis_labels=axis_labels,
+    )
+    return style.save(figure, path)
+
+
+def mean_map(entries: Sequence[Mapping[str, Any]]) -> list[list[float]]:
+    """The map of all trials, as JSON holds it."""
+    maps = [entry["map"] for entry in entries if entry["map"] is not None]
+    return list(np.mean(maps, axis=0).round(1).tolist())
+
+
+def trials(entries: Sequence[Mapping[str, Any]], measure: str) -> list[float]:
+    """One measure of every single trial, over all seeds."""
+    return [float(value) for entry in entries for value in entry[measure]]
+
+
+def difference_interval(above: FloatArray, below: FloatArray, rng: np.random.Generator) -> Interval:
+    """mean(above) − mean(below) for runs with the same seeds, which differ in policy alone."""
+    if len(above) == len(below):
+        return mean_interval(above - below, rng)
+    ends = mean_interval(above, rng), mean_interval(below, rng)
+    first, second = ends
+    return Interval(first.value - second.value, first.low - second.high, first.high - second.low)
+
+
+def coverage_claim(
+    place: str, results: Results, cells: Mapping[str, tuple[str, str]], rng: np.random.Generator
+) -> Claim:
+    """Judges "significantly better coverage" by the mean first-visit time over all bins.
+
+    Args:
+        place: the domain's name.
+        results: of all cells.
+        cells: for every map, the names of its ε- and its εz-greedy cell.
+        rng: of the intervals.
+    """
+    numbers: dict[str, Number] = {}
+    is_better = []
+    for name, (eps, ez) in cells.items():
+        for policy, cell in zip(POLICIES, (eps, ez), strict=True):
+            label = f"{name}: {{}}, {POLICIES[policy]}"
+            numbers[label.format("mean first visit")] = mean_interval(
+                trials(results[cell], "means"), rng
+            )
+            numbers[label.format("share of bins never visited in a trial")] = mean_interval(
+                trials(results[cell], "never"), rng
+            )
+            numbers[label.format("share of trials that see a reward")] = mean_interval(
+                trials(results[cell], "rewarded"), rng
+            )
+        ratio = ratio_interval(trials(results[ez], "means"), trials(results[eps], "means"), rng)
+        numbers[f"{name}: ratio εz/ε of mean first visits"] = ratio
+        is_better.append(ratio.high < 1.0)
+    verdict: Verdict = "reproduced" if all(is_better) else "not-reproduced"
+    return Claim(
+        f"{place}: εz-greedy gives significantly better coverage of the state space than ε-greedy "
+        "under pure exploration (ε = 1).",
+        verdict,
+        numbers,
+        "Mean steps to the first visit over all bins, never-visited bins counted as the number of "
+        "steps, as in the paper; it holds if the whole interval of the ratio lies below 1.",
+    )

@@ -1,0 +1,142 @@
+"""Figure 3's MountainCar and CartPole, and the figure of the environments."""
+
+import json
+
+import numpy as np
+import pytest
+
+from ezgreedy.cli import main
+from ezgreedy.experiments import appendix_domains, fig3_cartpole, fig3_mountaincar
+from ezgreedy.experiments.experiment import Record
+
+CAR, POLE = fig3_mountaincar.EXPERIMENT, fig3_cartpole.EXPERIMENT
+
+
+@pytest.fixture(scope="module")
+def summaries(tmp_path_factory):
+    """What a quick look gives, through the command line."""
+    out = tmp_path_factory.mktemp("out")
+    ids = ["fig3-mountaincar", "fig3-cartpole", "appendix-domains"]
+    assert main(["reproduce", *ids, "--quick", "--jobs", "1", "--out", str(out)]) == 0
+    found = {}
+    for name in ids:
+        found[name] = json.loads((out / name / "summary.json").read_text())
+        for figure in found[name]["figures"]:
+            assert (out / name / figure).stat().st_size > 5_000
+    return found
+
+
+def test_mountain_car_has_curves_and_maps_for_both_policies(summaries):
+    summary = summaries["fig3-mountaincar"]
+    assert len(summary["figures"]) == 6
+    assert len(summary["claims"]) == 2
+    data = summary["data"]
+    assert len(data["curves"]["returns"]) == len(data["curves"]["lengths"]) == 8
+    assert np.shape([data["first_visits"][policy] for policy in ("eps", "ez")]) == (2, 12, 12)
+    coverage = summary["claims"][1]["numbers"]["map: ratio εz/ε of mean first visits"]
+    assert coverage["low"] <= coverage["value"] <= coverage["high"]
+
+
+def test_cart_pole_labels_both_bases_and_tells_the_selection(summaries):
+    summary = summaries["fig3-cartpole"]
+    performance = summary["claims"][0]
+    for basis in fig3_cartpole.BASES.values():
+        assert f"{basis}: mean return, εz-greedy" in performance["numbers"]
+    assert "SELECTION" in performance["note"]
+    assert len(summary["data"]["first_visits"]) == 4
+
+
+def test_the_environments_are_drawn_and_nothing_is_claimed(summaries):
+    summary = summaries["appendix-domains"]
+    assert summary["claims"] == []
+    assert list(summary["data"]["panels"]) == [
+        *appendix_domains.SETTINGS["domains"],
+        "(e) Atari-57",
+    ]
+
+
+def test_without_an_emulator_the_atari_panel_says_what_it_needs(monkeypatch, tmp_path):
+    monkeypatch.setattr(appendix_domains, "find_spec", lambda name: None)
+    settings = {**appendix_domains.SETTINGS, "label": "(e) Atari-57"}
+    assert appendix_domains.run_seed(settings, 0) == {"shape": None}
+    summary = appendix_domains.summarise(settings, [])
+    files = appendix_domains.draw(settings, summary, tmp_path)
+    assert "deep" in files[1].read_text()
+
+
+def made_up(experiment, returns, first_visit, diverged_in=None):
+    """Records in which each policy has the same return and first-visit time throughout."""
+    entries = []
+    for cell in experiment.cells(experiment.settings):
+        policy = cell.settings["policy"]
+        if cell.settings["kind"] == "learning":
+            value = returns[policy]
+            value = value[cell.name.split(", ")[1]] if isinstance(value, dict) else value
+            result = {
+                "returns": [value] * 60,
+                "lengths": [10] * 60,
+                "diverged_in": diverged_in,
+                "final_step_size": 0.1,
+            }
+        else:
+            steps = first_visit[policy]
+            result = {"map": [[steps]], "means": [steps], "rewarded": [1], "never": [0.0]}
+        entries += [Record(cell.name, cell.settings, seed, result) for seed in range(3)]
+    return entries
+
+
+def verdicts(experiment, *args, **kwargs):
+    records = made_up(experiment, *args, **kwargs)
+    return [c.verdict for c in experiment.summarise(experiment.settings, records).claims]
+
+
+def test_verdicts_follow_the_numbers():
+    fewer, more = {"eps": 200, "ez": 100}, {"eps": 100, "ez": 200}
+    good, bad = {"eps": 0.1, "ez": 0.9}, {"eps": 0.9, "ez": 0.9}
+    assert verdicts(CAR, good, fewer) == ["reproduced", "reproduced"]
+    assert verdicts(CAR, bad, more) == ["not-reproduced", "not-reproduced"]
+    split = {"eps": 1.0, "ez": {"full": 1.0, "pairs": 9.0}}
+    assert verdicts(POLE, split, fewer) == ["reading-dependent", "reproduced"]
+
+
+def test_diverged_runs_are_counted_and_never_plotted():
+    records = made_up(POLE, {"eps": 5.0, "ez": 9.0}, {"eps": 2, "ez": 1}, diverged_in=60)
+    summary = POLE.summarise(POLE.settings, records)
+    assert summary.claims[0].verdict == "not-reproduced"
+    label = f"{fig3_cartpole.BASES['pairs']}: diverged runs, εz-greedy"
+    assert summary.claims[0].numbers[label] == 3
+    assert summary.data["curves"]["ez, pairs"]["mean"] == []
+
+
+def test_a_seed_decides_its_result_and_settings_matter():
+    # Long enough that the goal is reached, before which only chance decides.
+    settings = {**CAR.settings, "policy": "ez", "kind": "learning", "num_episodes": 12}
+    result = CAR.run_seed(settings, 1)
+    assert CAR.run_seed(settings, 1) == result
+    changes = {
+        "step_size": 0.5,
+        "epsilon": 0.2,
+        "discount": 0.9,
+        "decay": 0.2,
+        "order": 3,
+        "step_limit": 150,
+        "num_episodes": 13,
+        "scales_step_sizes": False,
+        "coupling": 1,
+        "ranges": [[-1.3, 0.6], [-0.08, 0.07]],
+        "ties": "first",
+        "initial_variance": 0.1,
+        "mu": 1.5,
+        "policy": "eps",
+    }
+    for name, value in changes.items():
+        assert CAR.run_seed({**settings, name: value}, 1) != result, name
+    assert CAR.run_seed(settings, 2) != result
+
+
+def test_the_trials_of_a_map_are_dealt_out_until_there_are_enough():
+    settings = {**CAR.settings, "policy": "eps", "kind": "map", "num_walk_steps": 50}
+    counts = [len(CAR.run_seed(settings, seed)["means"]) for seed in range(30)]
+    assert counts == [2] * 25 + [0] * 5
+    first, second = (CAR.run_seed(settings, seed)["map"] for seed in (0, 1))
+    assert first != second
