@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ezgreedy.cli import main
-from ezgreedy.experiments import appendix_domains, fig3_cartpole, fig3_mountaincar
+from ezgreedy.experiments import appendix_domains, fig3_cartpole, fig3_mountaincar, interactive
 from ezgreedy.experiments.experiment import Record
 
 CAR, POLE = fig3_mountaincar.EXPERIMENT, fig3_cartpole.EXPERIMENT
@@ -31,7 +31,13 @@ def test_mountain_car_has_curves_and_maps_for_both_policies(summaries):
     assert len(summary["figures"]) == 6
     assert len(summary["claims"]) == 2
     data = summary["data"]
-    assert len(data["curves"]["returns"]) == len(data["curves"]["lengths"]) == 8
+    blocks = data[interactive.KEY]
+    assert [block["y_label"] for block in blocks] == [
+        "return",
+        "steps to the goal or limit",
+        *["return"] * 3,
+    ]
+    assert all(len(block["series"]) == 2 for block in blocks)
     assert np.shape([data["first_visits"][policy] for policy in ("eps", "ez")]) == (2, 12, 12)
     coverage = summary["claims"][1]["numbers"]["map: ratio εz/ε of mean first visits"]
     assert coverage["low"] <= coverage["value"] <= coverage["high"]
@@ -105,7 +111,7 @@ def test_diverged_runs_are_counted_and_never_plotted():
     assert summary.claims[0].verdict == "not-reproduced"
     label = f"{fig3_cartpole.BASES['pairs']}: diverged runs, εz-greedy"
     assert summary.claims[0].numbers[label] == 3
-    assert summary.data["curves"]["ez, pairs"]["mean"] == []
+    assert summary.data[interactive.KEY] == []
 
 
 def test_a_seed_decides_its_result_and_settings_matter():

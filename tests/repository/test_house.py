@@ -37,6 +37,7 @@ ROOMS = [
     "report",
     "commands",
     "cli",
+    "__main__",
 ]
 HEAVY = {
     "torch",

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ezgreedy.experiments import interactive
 from ezgreedy.experiments import linear_study as study
 from ezgreedy.experiments.experiment import (
     Cell,
@@ -24,6 +25,7 @@ from ezgreedy.experiments.experiment import (
     results_by_cell,
     verdict_of,
 )
+from ezgreedy.experiments.readings import POLICIES
 from ezgreedy.results.intervals import mean_interval
 
 SETTINGS: dict[str, Any] = {
@@ -92,12 +94,12 @@ def cells(settings: Settings) -> list[Cell]:
     learning = [
         Cell(f"{policy}, {basis}", {"policy": policy, "kind": "learning", **changes})
         for basis, changes in settings["bases"].items()
-        for policy in study.POLICIES
+        for policy in POLICIES
     ]
     maps = [
         Cell(f"{policy}, map {name}", {"policy": policy, "kind": "map", "axes": list(axes)})
         for name, axes in MAPS.items()
-        for policy in study.POLICIES
+        for policy in POLICIES
     ]
     return learning + maps
 
@@ -129,41 +131,29 @@ def summarise(settings: Settings, records: Sequence[Record]) -> Summary:
         _claim_of_performance(settings, results, rng),
         study.coverage_claim("CartPole", results, maps, rng),
     ]
-    curves = {
-        f"{policy}, {basis}": study.curve(
-            results[f"{policy}, {basis}"],
+    blocks = [
+        study.learning_block(
+            BASES[basis],
+            {policy: results[f"{policy}, {basis}"] for policy in POLICIES},
             "returns",
             max(1, changes["num_episodes"] // settings["num_curve_points"]),
             rng,
+            y_label="return (of 1000)",
         )
         for basis, changes in settings["bases"].items()
-        for policy in study.POLICIES
-    }
+        if any(len(study.finished(results[f"{policy}, {basis}"])) for policy in POLICIES)
+    ]
     first = {cell: study.mean_map(results[cell]) for pair in maps.values() for cell in pair}
-    return Summary(claims, {"curves": curves, "first_visits": first})
+    return Summary(claims, {interactive.KEY: blocks, "first_visits": first})
 
 
 def draw(settings: Settings, summary: Summary, directory: Path) -> list[Path]:
     """Learning curves on both bases, and a figure of maps for each pair of coordinates."""
-    from ezgreedy.figures.curves import Panel
-
-    curves = summary.data["curves"]
-    panels = [
-        Panel(
-            [
-                study.series_of(label, curves[f"{policy}, {basis}"], policy)
-                for policy, label in study.POLICIES.items()
-            ],
-            "episode",
-            "return (of 1000)",
-            BASES[basis],
-        )
-        for basis in settings["bases"]
-    ]
-    files = study.save_panels(panels, directory / "learning_curves")
+    blocks = summary.data[interactive.KEY]
+    files = study.save_blocks(blocks, directory / "learning_curves") if blocks else []
     for name, (horizontal, vertical) in MAPS.items():
         files += study.save_maps(
-            [summary.data["first_visits"][f"{policy}, map {name}"] for policy in study.POLICIES],
+            [summary.data["first_visits"][f"{policy}, map {name}"] for policy in POLICIES],
             (_LABELS[horizontal], _LABELS[vertical]),
             settings["num_walk_steps"],
             directory / f"first_visits_{horizontal}_{vertical}",
@@ -178,8 +168,8 @@ def _claim_of_performance(
     is_better = []
     for basis in settings["bases"]:
         label = f"{BASES[basis]}: "
-        runs = {p: study.finished(results[f"{p}, {basis}"]) for p in study.POLICIES}
-        for policy, name in study.POLICIES.items():
+        runs = {p: study.finished(results[f"{p}, {basis}"]) for p in POLICIES}
+        for policy, name in POLICIES.items():
             entries = results[f"{policy}, {basis}"]
             diverged = [
                 entry["diverged_in"] for entry in entries if entry["diverged_in"] is not None

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ezgreedy.experiments import interactive
 from ezgreedy.experiments import linear_study as study
 from ezgreedy.experiments.experiment import (
     Cell,
@@ -22,6 +23,7 @@ from ezgreedy.experiments.experiment import (
     results_by_cell,
     verdict_of,
 )
+from ezgreedy.experiments.readings import POLICIES
 from ezgreedy.results.intervals import mean_interval
 
 SETTINGS: dict[str, Any] = {
@@ -69,9 +71,9 @@ def cells(settings: Settings) -> list[Cell]:
     learning = [
         Cell(f"{policy}, {name}", {"policy": policy, "kind": "learning", **changes})
         for name, changes in readings.items()
-        for policy in study.POLICIES
+        for policy in POLICIES
     ]
-    maps = [Cell(f"{policy}, map", {"policy": policy, "kind": "map"}) for policy in study.POLICIES]
+    maps = [Cell(f"{policy}, map", {"policy": policy, "kind": "map"}) for policy in POLICIES]
     return learning + maps
 
 
@@ -99,43 +101,34 @@ def summarise(settings: Settings, records: Sequence[Record]) -> Summary:
         _claim_of_performance(settings, results, names, rng),
         study.coverage_claim("MountainCar", results, {"map": ("eps, map", "ez, map")}, rng),
     ]
-    curves = {
-        measure: {
-            f"{policy}, {name}": study.curve(
-                results[f"{policy}, {name}"], measure, settings["curve_block"], rng
-            )
-            for name in names
-            for policy in study.POLICIES
-        }
-        for measure in ("returns", "lengths")
-    }
-    maps = {policy: study.mean_map(results[f"{policy}, map"]) for policy in study.POLICIES}
-    return Summary(claims, {"curves": curves, "first_visits": maps})
+    shown = [
+        (_DEFAULT, "returns", "return"),
+        (_DEFAULT, "lengths", "steps to the goal or limit"),
+        *((name, "returns", "return") for name in settings["readings"]),
+    ]
+    blocks = [
+        study.learning_block(
+            name,
+            {policy: results[f"{policy}, {name}"] for policy in POLICIES},
+            measure,
+            settings["curve_block"],
+            rng,
+            y_label=label,
+        )
+        for name, measure, label in shown
+    ]
+    maps = {policy: study.mean_map(results[f"{policy}, map"]) for policy in POLICIES}
+    return Summary(claims, {interactive.KEY: blocks, "first_visits": maps})
 
 
 def draw(settings: Settings, summary: Summary, directory: Path) -> list[Path]:
     """Learning curves of the default and of the other readings, and the maps."""
-    from ezgreedy.figures.curves import Panel
-
-    curves = summary.data["curves"]
-
-    def panel(name: str, measure: str, title: str) -> Panel:
-        shown = [
-            study.series_of(label, curves[measure][f"{policy}, {name}"], policy)
-            for policy, label in study.POLICIES.items()
-        ]
-        y_label = "return" if measure == "returns" else "steps to the goal or limit"
-        return Panel(shown, "episode", y_label, title)
-
-    main = [
-        panel(_DEFAULT, "returns", "return"),
-        panel(_DEFAULT, "lengths", "episode length"),
-    ]
-    readings = [panel(name, "returns", name) for name in settings["readings"]]
-    maps = [summary.data["first_visits"][policy] for policy in study.POLICIES]
+    blocks = summary.data[interactive.KEY]
+    main, readings = blocks[:2], blocks[2:]
+    maps = [summary.data["first_visits"][policy] for policy in POLICIES]
     return [
-        *study.save_panels(main, directory / "learning_curves"),
-        *(study.save_panels(readings, directory / "readings") if readings else []),
+        *study.save_blocks(main, directory / "learning_curves"),
+        *(study.save_blocks(readings, directory / "readings") if readings else []),
         *study.save_maps(
             maps, ("position", "velocity"), settings["num_walk_steps"], directory / "first_visits"
         ),
@@ -149,8 +142,8 @@ def _claim_of_performance(
     numbers: dict[str, Number] = {}
     is_better = []
     for name in names:
-        runs = {p: study.finished(results[f"{p}, {name}"]) for p in study.POLICIES}
-        for policy, label in study.POLICIES.items():
+        runs = {p: study.finished(results[f"{p}, {name}"]) for p in POLICIES}
+        for policy, label in POLICIES.items():
             numbers[f"{name}: return of episodes 1–{early}, {label}"] = mean_interval(
                 runs[policy][:, :early].mean(axis=1), rng
             )

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ezgreedy.experiments import interactive
 from ezgreedy.experiments.experiment import Claim, Number, Settings, Verdict
+from ezgreedy.experiments.readings import POLICIES
 from ezgreedy.exploration.durations import DurationLaw, Fixed, Zeta
+from ezgreedy.figures import palette
 from ezgreedy.requirements import FloatArray
 from ezgreedy.results.intervals import Interval, mean_interval, ratio_interval
 
 if TYPE_CHECKING:
-    from ezgreedy.figures.curves import Panel, Series
     from ezgreedy.kernels.linear import Axis, Domain, Exploration
-
-POLICIES = {"eps": "ε-greedy", "ez": "εz-greedy"}
 
 Results = Mapping[str, Sequence[Mapping[str, Any]]]
 
@@ -102,39 +102,45 @@ def finished(entries: Sequence[Mapping[str, Any]], measure: str = "returns") -> 
     )
 
 
-def curve(
-    entries: Sequence[Mapping[str, Any]], measure: str, width: int, rng: np.random.Generator
-) -> dict[str, list[float]]:
-    """The mean over runs of blocks of `width` episodes, with its interval, as JSON holds it."""
-    runs = finished(entries, measure)
-    if not len(runs):
-        return {"episodes": [], "mean": [], "low": [], "high": []}
-    num_blocks = runs.shape[1] // width
-    blocks = runs[:, : num_blocks * width].reshape(len(runs), num_blocks, width).mean(axis=2)
-    intervals = [mean_interval(column, rng, repeats=500) for column in blocks.T]
-    return {
-        "episodes": [(block + 1) * width for block in range(num_blocks)],
-        "mean": [round(interval.value, 4) for interval in intervals],
-        "low": [round(interval.low, 4) for interval in intervals],
-        "high": [round(interval.high, 4) for interval in intervals],
-    }
+def learning_block(
+    title: str,
+    entries: Mapping[str, Sequence[Mapping[str, Any]]],
+    measure: str,
+    width: int,
+    rng: np.random.Generator,
+    *,
+    y_label: str,
+) -> dict[str, Any]:
+    """The mean over runs of blocks of `width` episodes, for every policy that has a finished run.
+
+    Args:
+        title: what is learned.
+        entries: the results of each policy's runs.
+        measure: what of them is shown.
+        width: episodes averaged over.
+        rng: where intervals are drawn from.
+        y_label: what the measure is called.
+    """
+    lines = []
+    for policy, label in POLICIES.items():
+        runs = finished(entries[policy], measure)
+        if len(runs):
+            num_blocks = runs.shape[1] // width
+            blocks = runs[:, : num_blocks * width].reshape(len(runs), num_blocks, width)
+            points = [mean_interval(column, rng, repeats=500) for column in blocks.mean(axis=2).T]
+            mean, low, high = ([point[i] for point in points] for i in range(3))
+            episodes = [(block + 1) * width for block in range(num_blocks)]
+            colour = palette.POLICY_COLOURS[policy]
+            lines.append(interactive.Curve(label, episodes, mean, low, high, colour))
+    return interactive.curves_block(title, lines, x_label="episode", y_label=y_label)
 
 
-def series_of(label: str, data: Mapping[str, Sequence[float]], policy: str) -> "Series":
-    """A stored curve in its policy's colour."""
-    from ezgreedy.figures import style
-    from ezgreedy.figures.curves import Series
-
-    colour = style.EZ_COLOUR if policy == "ez" else style.EPS_COLOUR
-    return Series(label, data["episodes"], data["mean"], data["low"], data["high"], colour)
-
-
-def save_panels(panels: Sequence["Panel"], path: Path) -> list[Path]:
+def save_blocks(blocks: Sequence[Mapping[str, Any]], path: Path) -> list[Path]:
     """Learning curves, one panel beside the other."""
-    from ezgreedy.figures import style
-    from ezgreedy.figures.curves import learning_curves
+    from ezgreedy.figures import curves, style
 
-    return style.save(learning_curves(panels), path)
+    panels = [curves.panel_of(block) for block in blocks]
+    return style.save(curves.learning_curves(panels), path)
 
 
 def save_maps(
