@@ -20,6 +20,7 @@ from ezgreedy.experiments.experiment import (
     Record,
     Settings,
     Summary,
+    names_with,
     results_by_cell,
     verdict_of,
 )
@@ -220,6 +221,7 @@ def _claim(task: str, sentence: str, rows: Mapping[str, Row]) -> Claim:
         f"{' and lie a tenth apart' if task == 'deep_sea' else ''}. "
         f"By our defaults it {'holds' if holds_by_default else 'does not hold'}; "
         + (f"this changes under: {', '.join(changed)}." if changed else "no reading changes this."),
+        key_numbers=names_with(numbers, *(f"{reading}: " for reading in (DEFAULT, *changed))),
     )
 
 

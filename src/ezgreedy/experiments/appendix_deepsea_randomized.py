@@ -19,6 +19,7 @@ from ezgreedy.experiments.experiment import (
     Record,
     Settings,
     Summary,
+    names_with,
     results_by_cell,
     verdict_of,
 )
@@ -97,6 +98,7 @@ def summarise(settings: Settings, records: Sequence[Record]) -> Summary:
         "It holds at a size if εz-greedy's average return over all episodes is not above "
         "ε-greedy's by its whole interval and it does not learn in more runs. Consistent effects "
         "are given for comparison.",
+        key_numbers=names_with(numbers, "-greedy, learned"),
     )
     return Summary(
         [claim], {interactive.KEY: [_block(settings, results, n, rng) for n in settings["sizes"]]}

@@ -164,6 +164,11 @@ class Experiment:
         return self.num_quick_seeds if scale == "quick" else self.num_seeds
 
 
+def names_with(numbers: Mapping[str, Number], *parts: str) -> list[str]:
+    """The names that hold any of these parts, for a claim's `key_numbers`."""
+    return [name for name in numbers if any(part in name for part in parts)]
+
+
 def results_by_cell(records: Sequence[Record]) -> dict[str, list[Mapping[str, Any]]]:
     """The results of every cell in order of seeds, for `summarise`."""
     cells: dict[str, list[Mapping[str, Any]]] = {}

@@ -22,6 +22,7 @@ from ezgreedy.experiments.experiment import (
     Record,
     Settings,
     Summary,
+    names_with,
     results_by_cell,
     verdict_of,
 )
@@ -197,6 +198,7 @@ def _claim_of_performance(
         f"lies above 0. At most {sizes} (the paper: 30 seeds; `--full` runs both so). The paper "
         "gives neither the coupling of the basis nor its ranges. The literal full basis diverges "
         "with its step size, so it is run with α/‖c‖ and a bound. " + _SELECTION_NOTE,
+        key_numbers=names_with(numbers, "εz − ε"),
     )
 
 

@@ -21,6 +21,7 @@ from ezgreedy.experiments.experiment import (
     Record,
     Settings,
     Summary,
+    names_with,
     results_by_cell,
     verdict_of,
 )
@@ -262,6 +263,7 @@ def _claim_of_learning(settings: Settings, results: Results, rng: np.random.Gene
         "of ε-greedy's. If only moves to the right cost, as in bsuite, εz-greedy learns and "
         "ε-greedy does not. If every step costs, as the appendix says, untried actions look better "
         "than tried ones, both policies learn equally soon, and there is no advantage.",
+        key_numbers=names_with(numbers, "right, N = 20: ε", "step, N = 20: ε"),
     )
 
 

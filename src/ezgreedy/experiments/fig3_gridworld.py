@@ -21,6 +21,7 @@ from ezgreedy.experiments.experiment import (
     Record,
     Settings,
     Summary,
+    names_with,
     results_by_cell,
     verdict_of,
 )
@@ -184,6 +185,7 @@ def _claim_of_learning(settings: Settings, results: Results, rng: np.random.Gene
         "It holds under a tie rule if the intervals of the mean return do not overlap, early and "
         "over all episodes. With ties to the first action ε-greedy never finds the goal. Once "
         "learned, εz-greedy takes more steps to the goal: its exploration goes on and costs more.",
+        key_numbers=names_with(numbers, "first 100 episodes"),
     )
 
 

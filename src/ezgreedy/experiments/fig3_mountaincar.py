@@ -20,6 +20,7 @@ from ezgreedy.experiments.experiment import (
     Record,
     Settings,
     Summary,
+    names_with,
     results_by_cell,
     verdict_of,
 )
@@ -165,6 +166,7 @@ def _claim_of_performance(
         f"Mean return of the first {early} episodes; it holds under a reading if the interval of "
         "the difference lies above 0. Readings vary what the paper leaves open: step sizes α/‖c‖ "
         "or α for all features, random or first greedy ties, weights 0 or N(0, 0.001) at first.",
+        key_numbers=names_with(numbers, "εz − ε"),
     )
 
 

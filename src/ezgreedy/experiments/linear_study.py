@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ezgreedy.experiments import interactive
-from ezgreedy.experiments.experiment import Claim, Number, Settings, Verdict
+from ezgreedy.experiments.experiment import Claim, Number, Settings, Verdict, names_with
 from ezgreedy.experiments.readings import POLICIES
 from ezgreedy.exploration.durations import DurationLaw, Fixed, Zeta
 from ezgreedy.figures import palette
@@ -215,4 +215,5 @@ def coverage_claim(
         numbers,
         "Mean steps to the first visit over all bins, never-visited bins counted as the number of "
         "steps, as in the paper; it holds if the whole interval of the ratio lies below 1.",
+        key_numbers=names_with(numbers, "ratio εz/ε"),
     )
