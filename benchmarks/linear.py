@@ -1,15 +1,19 @@
 """What the linear study's kernels save, as ratios to plain baselines measured in the same run.
 
 The baselines are what one would write first: Gymnasium's MountainCar with NumPy, dm_control's
-CartPole. Times are processor time, in turns, and the smallest of each is kept.
+CartPole. What has no such baseline is divided by the C loop of DeepSea, whose steps are the unit
+of the study's speeds. Times are processor time, in turns, and the smallest of each is kept.
 """
 
+import tempfile
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import gymnasium
 import numpy as np
 from dm_control import suite
+from small_scale import EPSILON, NUM_EPISODES, SIZE, c_loop, compiled_c
 
 from ezgreedy.agents.features import FourierBasis
 from ezgreedy.agents.linear import SarsaLambda, SarsaSettings
@@ -17,6 +21,7 @@ from ezgreedy.compilation import jit
 from ezgreedy.envs import cartpole
 from ezgreedy.exploration.durations import Zeta
 from ezgreedy.kernels.linear import Domain, Episodes, Exploration, learn_by_sarsa
+from ezgreedy.kernels.tabular import exploration
 
 TURNS = 4
 CARTPOLE_RANGES = [(-2.0, 2.0), (-1.0, 1.0), (-1.0, 1.0), (-10.0, 10.0), (-20.0, 20.0)]
@@ -125,6 +130,18 @@ def cartpole_kernel(coupling: int | None, num_episodes: int) -> Callable[[], int
     return run
 
 
+def deep_sea_c() -> Callable[[], int]:
+    """The C loop of DeepSea, which stays loaded when its file is gone."""
+    with tempfile.TemporaryDirectory() as directory:
+        loop = c_loop(compiled_c(Path(directory)), exploration(EPSILON, Zeta()), NUM_EPISODES)
+
+    def run() -> int:
+        loop()
+        return NUM_EPISODES * SIZE
+
+    return run
+
+
 def main() -> None:
     actions = np.random.default_rng(0).integers(0, 3, 1_000_000)
 
@@ -139,15 +156,18 @@ def main() -> None:
         "CartPole physics, compiled": physics,
         "CartPole SARSA(λ), 526 features": cartpole_kernel(2, 200),
         "CartPole SARSA(λ), 32,768 features": cartpole_kernel(None, 20),
+        "DeepSea Q-learning, C": deep_sea_c(),
     }
     for call in calls.values():
         call()
     speeds = steps_per_second(calls)
     for name, speed in speeds.items():
         print(f"{name:50s} {speed:12,.0f} steps/s")
-    numpy, ours, theirs, compiled, *_ = speeds.values()
+    numpy, ours, theirs, compiled, pairs, full, c = speeds.values()
     print(f"MountainCar: {ours / numpy:.0f}× Gymnasium + NumPy (goal: 200)")
     print(f"CartPole physics: {compiled / theirs:.0f}× dm_control (goal: 300)")
+    print(f"CartPole, 526 features: a step takes {c / pairs:,.0f} of the C loop's")
+    print(f"CartPole, 32,768 features: a step takes {c / full:,.0f} of the C loop's")
 
 
 if __name__ == "__main__":

@@ -2,10 +2,12 @@
 
 DeepSea of size 20, Q-learning with εz-greedy and the paper's settings. All three do the same work:
 the C loop and the kernel end with the same table, bit for bit. CPU seconds, in turns, the smallest
-of each kept. Needs gcc and bsuite. Run with `make bench`.
+of each kept. Last, what more seeds cost and what a second process saves, which is a matter of the
+clock on the wall. Needs gcc and bsuite. Run with `make bench`.
 """
 
 import ctypes
+import os
 import subprocess
 import tempfile
 import time
@@ -15,6 +17,8 @@ from pathlib import Path
 import numpy as np
 
 from ezgreedy.envs.deep_sea import DeepSea
+from ezgreedy.experiments import fig3_deepsea
+from ezgreedy.experiments.workers import Job, Workers
 from ezgreedy.exploration.compiled import lane_stream
 from ezgreedy.exploration.durations import Fixed, Zeta
 from ezgreedy.exploration.ez_greedy import EZGreedy
@@ -23,6 +27,7 @@ from ezgreedy.kernels.tabular import Budget, Exploration, exploration, rule, run
 SIZE, NUM_EPISODES, NUM_LOOP_EPISODES = 20, 100_000, 100
 EPSILON = 1.0 / (SIZE + 1)
 TURNS = 5
+NUM_JOBS, NUM_JOB_EPISODES = 64, 2_000_000
 
 
 def cpu_seconds(call: Callable[[], object]) -> float:
@@ -136,6 +141,43 @@ def steps_per_second(calls: dict[str, tuple[Callable[[], object], int]]) -> dict
     return {name: calls[name][1] * SIZE / seconds for name, seconds in best.items()}
 
 
+def run_jobs(num_jobs: int, num_episodes: int, num_processes: int) -> None:
+    """Learning curves of Figure 3's DeepSea, one for each seed; all take equally many steps."""
+    cell = {"kind": "curve", "policy": "ez", "size": SIZE, "num_curve_episodes": num_episodes}
+    settings = {**fig3_deepsea.SETTINGS, **cell}
+    jobs = [Job(fig3_deepsea.run_seed, "curve ez", settings, seed) for seed in range(num_jobs)]
+    with Workers(num_processes) as workers:
+        for outcome in workers.outcomes(jobs):
+            assert outcome.result is not None, outcome.error
+
+
+def cost_per_seed() -> str:
+    run_jobs(1, 1, 1)
+    counts = 4, 16, 64
+    costs = dict.fromkeys(counts, float("inf"))
+    for _ in range(TURNS):
+        for count in counts:
+            seconds = cpu_seconds(lambda count=count: run_jobs(count, NUM_EPISODES, 1))
+            costs[count] = min(costs[count], seconds / count)
+    return ", ".join(f"{cost / costs[4]:.2f}" for cost in costs.values())
+
+
+def seconds_with(num_processes: int) -> tuple[float, float]:
+    """On the wall and, all processes together, of processors; both with starting and ending."""
+    begin = time.perf_counter(), sum(os.times()[:4])
+    run_jobs(NUM_JOBS, NUM_JOB_EPISODES, num_processes)
+    return time.perf_counter() - begin[0], sum(os.times()[:4]) - begin[1]
+
+
+def report_processes() -> None:
+    """What a second process saves on the wall, and what it would with a core for each."""
+    load = os.getloadavg()[0]
+    (wall, cpu), (wall_of_two, cpu_of_two) = seconds_with(1), seconds_with(2)
+    print(f"one process / two, {wall:.0f} s of jobs, load {load:.1f} on {os.cpu_count()} cores:")
+    print(f"  on the wall: {wall / wall_of_two:.2f}×  (goal: 1.7)")
+    print(f"  by processor time, if each had a core: {2.0 * cpu / cpu_of_two:.2f}×")
+
+
 def main() -> None:
     laws = {"εz": exploration(EPSILON, Zeta()), "ε": exploration(EPSILON, Fixed(1))}
     with tempfile.TemporaryDirectory() as directory:
@@ -166,6 +208,8 @@ def main() -> None:
     ]
     shown = ", ".join(f"{cost / growth[0]:.2f}" for cost in growth)
     print(f"cost per step at 50, 250 and 1,000 thousand episodes: {shown}")
+    print(f"cost per seed with 4, 16 and 64 seeds: {cost_per_seed()}  (goal: 1)")
+    report_processes()
 
 
 if __name__ == "__main__":
