@@ -43,9 +43,20 @@ class Accumulator:
 
     def begin(self, lane: int, slot: int) -> None:
         """Start an episode in the state that `slot` names."""
+        self.require_between_episodes(lane)
+        self._current[lane] = slot
+
+    def require_between_episodes(self, lane: int) -> None:
+        """Refuse a lane that is inside an episode."""
         if self._current[lane] is not None:
             raise ValueError(f"lane {lane} must end its episode before it begins another")
-        self._current[lane] = slot
+
+    def require_inside_episode(self, lane: int) -> int:
+        """Refuse a lane that has not begun an episode; the slot in which it is, otherwise."""
+        slot = self._current[lane]
+        if slot is None:
+            raise ValueError(f"lane {lane} must begin an episode before it takes a step")
+        return slot
 
     def step(
         self,
@@ -69,9 +80,7 @@ class Accumulator:
             truncated: the game was cut off; what would have followed is still worth something.
             life_lost: nothing afterwards counts, but the episode carries on.
         """
-        slot = self._current[lane]
-        if slot is None:
-            raise ValueError(f"lane {lane} must begin an episode before it takes a step")
+        slot = self.require_inside_episode(lane)
         pending = self._pending[lane]
         pending.append((slot, action, reward, self._step_discount(terminated or life_lost)))
         is_last = terminated or truncated
