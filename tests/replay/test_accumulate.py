@@ -131,6 +131,8 @@ def test_a_state_saved_inside_an_episode_continues():
 
 def test_steps_belong_to_episodes():
     accumulator = Accumulator()
+    with pytest.raises(ValueError, match="lane must be at least 0"):
+        accumulator.begin(-1, 0)
     with pytest.raises(ValueError, match="must begin an episode"):
         accumulator.step(0, 0, 0.0, 1)
     accumulator.begin(0, 0)

@@ -129,6 +129,8 @@ def test_frames_of_another_kind_are_refused():
         store.append(0, np.zeros((3, 2, 1), dtype=np.uint8), starts_episode=True)
     with pytest.raises(ValueError, match="first frame"):
         store.append(0, numbered(0), starts_episode=False)
+    with pytest.raises(ValueError, match="lane must be at most 0"):
+        store.append(1, numbered(0), starts_episode=True)
     assert store.num_written.tolist() == [0]
 
 

@@ -140,6 +140,11 @@ def test_a_restored_memory_hands_out_the_same_batches():
     assert tapes[0] == tapes[1]
 
 
+def test_a_state_of_another_size_is_refused():
+    with pytest.raises(ValueError, match="state must hold actions of shape"):
+        make(20).load_state_dict(make(21).state_dict())
+
+
 def test_pieces_that_do_not_fit_are_refused():
     rng = np.random.default_rng(0)
     store = FrameStore(20, SHAPE, STACK)

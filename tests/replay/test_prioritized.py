@@ -170,4 +170,8 @@ def test_what_is_wrong_is_refused():
         priorities.add(0)
     with pytest.raises(ValueError, match="losses must be finite"):
         priorities.update(np.array([0]), np.array([np.nan]))
+    with pytest.raises(ValueError, match=r"slots must lie in \[0, 3\)"):
+        priorities.update(np.array([-1]), np.array([50.0]))
+    with pytest.raises(ValueError, match="slot must be at least 0"):
+        priorities.remove(-1)
     assert priorities.largest_loss == 1.0

@@ -48,12 +48,12 @@ class Accumulator:
 
     def require_between_episodes(self, lane: int) -> None:
         """Refuse a lane that is inside an episode."""
-        if self._current[lane] is not None:
+        if self._current[self._checked(lane)] is not None:
             raise ValueError(f"lane {lane} must end its episode before it begins another")
 
     def require_inside_episode(self, lane: int) -> int:
         """Refuse a lane that has not begun an episode; the slot in which it is, otherwise."""
-        slot = self._current[lane]
+        slot = self._current[self._checked(lane)]
         if slot is None:
             raise ValueError(f"lane {lane} must begin an episode before it takes a step")
         return slot
@@ -90,6 +90,9 @@ class Accumulator:
             complete.append(self._oldest(lane, next_slot))
             pending.popleft()
         return complete
+
+    def _checked(self, lane: int) -> int:
+        return require.integer("lane", lane, 0, self.lanes - 1)
 
     def _step_discount(self, is_worthless_afterwards: bool) -> float:
         return 0.0 if is_worthless_afterwards else self.discount

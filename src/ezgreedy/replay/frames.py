@@ -78,6 +78,7 @@ class FrameStore:
             frame: uint8, of the store's frame shape.
             starts_episode: the frame follows a reset, whatever ended the episode before it.
         """
+        lane = require.integer("lane", lane, 0, self.lanes - 1)
         if frame.dtype != np.uint8 or frame.shape != self.frame_shape:
             rule = f"be uint8 of shape {self.frame_shape}"
             raise require.refuse(

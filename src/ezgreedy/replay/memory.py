@@ -140,6 +140,10 @@ class ReplayMemory:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continue from a state of a memory of the same sizes."""
+        for name, array in self._transitions().items():
+            if state["transitions"][name].shape != array.shape:
+                rule = f"hold {name} of shape {array.shape}"
+                raise require.refuse("state", rule, state["transitions"][name].shape)
         self._frames.load_state_dict(state["frames"])
         self._accumulator.load_state_dict(state["accumulator"])
         self._priorities.load_state_dict(state["priorities"])

@@ -107,6 +107,7 @@ class Priorities:
 
     def remove(self, slot: int) -> None:
         """Take a slot out; one that is not in is left alone."""
+        slot = require.integer("slot", slot, 0, self.capacity - 1)
         place = self._places[slot]
         if place < 0:
             return
@@ -124,9 +125,10 @@ class Priorities:
             slots: as sampled, [batch].
             losses: of each transition, not multiplied by its importance weight, [batch].
         """
+        slots = require.actions("slots", slots, np.size(slots), self.capacity)
         losses = np.asarray(losses, dtype=np.float64)
-        if losses.shape != np.shape(slots):
-            raise require.refuse("losses", f"have shape {np.shape(slots)}", losses.shape)
+        if losses.shape != slots.shape:
+            raise require.refuse("losses", f"have shape {slots.shape}", losses.shape)
         if not np.isfinite(losses).all():
             raise require.refuse("losses", "be finite", losses.tolist())
         if not len(losses):
@@ -134,7 +136,7 @@ class Priorities:
         losses = losses.clip(0.0, LARGEST_LOSS)
         self.largest_loss = max(self.largest_loss, float(losses.max()))
         stays = self._places[slots] >= 0
-        self._tree.set(np.asarray(slots)[stays], losses[stays] ** self.exponent)
+        self._tree.set(slots[stays], losses[stays] ** self.exponent)
 
     def probabilities(self, slots: IntArray) -> FloatArray:
         """P(i) of slots that are in, [batch]."""
