@@ -169,3 +169,23 @@ def test_a_refused_step_changes_nothing():
     with pytest.raises(ValueError, match="frame must be uint8"):
         memory.step(0, 0, 0.0, np.zeros(SHAPE))
     np.testing.assert_equal(memory.state_dict(), before)
+
+
+def test_stacks_carry_on_over_a_lost_life_and_not_over_a_truncation():
+    memory = make(30, num_steps=1)
+    memory.begin(0, frame(0, 0))
+    for time in range(1, 6):
+        memory.step(0, 0, 0.0, frame(0, time), life_lost=time == 3, truncated=time == 5)
+    memory.begin(0, frame(0, 6))
+    memory.step(0, 0, 0.0, frame(0, 7))
+    batch = memory.sample(200)
+    times = batch.states.reshape(200, STACK, 4)[:, :, 1]
+    stacks = {int(stack[-1]): stack.tolist() for stack in times}
+    assert stacks[4] == [1, 2, 3, 4]
+    assert stacks[6] == [0, 0, 0, 6]
+    worth = {
+        int(stack[-1]): float(discount)
+        for stack, discount in zip(times, batch.discounts, strict=True)
+    }
+    expected = {0: 0.9, 1: 0.9, 2: 0.0, 3: 0.9, 4: 0.9, 6: 0.9}
+    assert worth == pytest.approx(expected)
