@@ -26,6 +26,8 @@ ROOMS = [
     "finite_mdp",
     "envs",
     "exploration",
+    "replay",
+    "learning",
     "agents",
     "kernels",
     "grid_walks",

@@ -1,0 +1,1 @@
+"""What is learned: the equations of distributional Q-learning and the networks. Needs torch."""

@@ -1,0 +1,228 @@
+"""The networks of Rainbow: convolutions, noisy layers, and a duelling distributional head.
+
+Frames in, logits over atoms for every action out. All randomness, initial parameters and noise
+alike, comes from the one generator a network is built with, and from the processor's also when the
+network computes elsewhere: numbers are then the same on every device, and a saved generator
+continues the noise.
+"""
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from ezgreedy import requirements as require
+from ezgreedy.learning.targets import expected_values, support
+
+
+@dataclass(frozen=True)
+class Convolution:
+    """One layer of a torso: square kernels, no padding, then ReLU."""
+
+    channels: int
+    size: int
+    stride: int = 1
+
+
+ATARI_TORSO = (Convolution(32, 8, 4), Convolution(64, 4, 2), Convolution(64, 3, 1))
+# MinAtar's own DQN: one small layer before 128 hidden units.
+MINATAR_TORSO = (Convolution(16, 3),)
+
+
+@dataclass(frozen=True)
+class NetworkSettings:
+    """What a network looks like; the defaults are Rainbow's on Atari.
+
+    Args:
+        num_actions: how many actions have values.
+        input_shape: of a state, [channels, height, width].
+        torso: convolutions, first to last.
+        hidden_size: units of the hidden layer of each stream.
+        num_atoms: how many atoms a value's distribution has.
+        least_value: the first atom.
+        most_value: the last atom.
+        sigma0: initial scale of the noise; None for a plain network without any.
+        largest_pixel: what an input is divided by, 255 for grey frames and 1 for binary ones.
+    """
+
+    num_actions: int
+    input_shape: tuple[int, int, int] = (4, 84, 84)
+    torso: tuple[Convolution, ...] = ATARI_TORSO
+    hidden_size: int = 512
+    num_atoms: int = 51
+    least_value: float = -10.0
+    most_value: float = 10.0
+    # Deviation: Hessel et al. print 0.5, and advise 0.1 for noise made on the processor.
+    sigma0: float | None = 0.1
+    largest_pixel: float = 255.0
+
+    def __post_init__(self) -> None:
+        require.integer("num_actions", self.num_actions, least=1)
+        require.integer("hidden_size", self.hidden_size, least=1)
+        require.integer("num_atoms", self.num_atoms, least=2)
+        if not self.least_value < self.most_value:
+            raise require.refuse("least_value", f"be less than {self.most_value}", self.least_value)
+        if self.sigma0 is not None:
+            require.number("sigma0", self.sigma0, 0.0)
+        if not self.largest_pixel > 0.0:
+            raise require.refuse("largest_pixel", "be positive", self.largest_pixel)
+
+
+class NoisyLinear(nn.Module):
+    """y = (μ_W + σ_W ⊙ f(ε_out)f(ε_in)ᵀ)·x + μ_b + σ_b ⊙ f(ε_out), with f(e) = sign(e)·√|e|.
+
+    Every call draws ε anew, once for the whole batch. Without noise, or with σ = 0, this is an
+    ordinary linear layer with weights μ.
+
+    Args:
+        num_inputs: features in.
+        num_outputs: features out.
+        sigma0: σ starts as σ0/√num_inputs, for weights and biases.
+        generator: where initial means and all noise come from; a CPU generator.
+        has_mean_bias: whether there is a μ_b; σ_b always exists.
+    """
+
+    def __init__(
+        self,
+        num_inputs: int,
+        num_outputs: int,
+        sigma0: float,
+        generator: torch.Generator,
+        *,
+        has_mean_bias: bool = True,
+    ) -> None:
+        super().__init__()
+        bound, sigma = 1.0 / math.sqrt(num_inputs), sigma0 / math.sqrt(num_inputs)
+        weight = torch.empty(num_outputs, num_inputs).uniform_(-bound, bound, generator=generator)
+        self.weight_mean = nn.Parameter(weight)
+        self.weight_sigma = nn.Parameter(torch.full((num_outputs, num_inputs), sigma))
+        if has_mean_bias:
+            bias = torch.empty(num_outputs).uniform_(-bound, bound, generator=generator)
+            self.bias_mean: nn.Parameter | None = nn.Parameter(bias)
+        else:
+            self.register_parameter("bias_mean", None)
+        self.bias_sigma = nn.Parameter(torch.full((num_outputs,), sigma))
+        self.is_noisy = True
+        self._generator = generator
+
+    def draw_noise(self) -> tuple[Tensor, Tensor]:
+        """The next f(ε_in) and f(ε_out)."""
+        num_outputs, num_inputs = self.weight_mean.shape
+        noise = torch.randn(num_inputs + num_outputs, generator=self._generator)
+        noise = (noise.sign() * noise.abs().sqrt()).to(self.weight_mean.device)
+        return noise[:num_inputs], noise[num_inputs:]
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """The layer's outputs under fresh noise, [batch, outputs]."""
+        if not self.is_noisy:
+            return functional.linear(inputs, self.weight_mean, self.bias_mean)
+        noise_in, noise_out = self.draw_noise()
+        weight = torch.addcmul(
+            self.weight_mean, self.weight_sigma, torch.outer(noise_out, noise_in)
+        )
+        bias = self.bias_sigma * noise_out
+        if self.bias_mean is not None:
+            bias = bias + self.bias_mean
+        return functional.linear(inputs, weight, bias)
+
+
+class RainbowNetwork(nn.Module):
+    """Torso, then a value and an advantage stream of their own, combined atom by atom.
+
+    logits[a, i] = v[i] + adv[a, i] − mean_a adv[a, i].
+
+    Args:
+        settings: what the network looks like.
+        generator: a CPU generator of its own; two networks that share one take turns.
+    """
+
+    atoms: Tensor
+
+    def __init__(self, settings: NetworkSettings, generator: torch.Generator) -> None:
+        super().__init__()
+        self.settings = settings
+        self.torso, num_features = _torso(settings, generator)
+        outputs = {"value": 1, "advantage": settings.num_actions}
+        self.streams = nn.ModuleDict(
+            {
+                name: nn.Sequential(
+                    _linear(settings, num_features, settings.hidden_size, generator, True),
+                    nn.ReLU(),
+                    _linear(
+                        settings, settings.hidden_size, rows * settings.num_atoms, generator, False
+                    ),
+                )
+                for name, rows in outputs.items()
+            }
+        )
+        atoms = support(settings.least_value, settings.most_value, settings.num_atoms)
+        self.register_buffer("atoms", atoms, persistent=False)
+
+    def forward(self, states: Tensor) -> Tensor:
+        """Logits, [batch, actions, atoms].
+
+        Args:
+            states: uint8, [batch, channels, height, width].
+        """
+        if states.shape[1:] != self.settings.input_shape:
+            rule = f"have shape [batch, {', '.join(map(str, self.settings.input_shape))}]"
+            raise require.refuse("states", rule, tuple(states.shape))
+        features = self.torso(states.float() / self.settings.largest_pixel).flatten(1)
+        value = self.streams["value"](features).unsqueeze(1)
+        shape = (len(states), self.settings.num_actions, self.settings.num_atoms)
+        advantage = self.streams["advantage"](features).view(shape)
+        return value + advantage - advantage.mean(dim=1, keepdim=True)
+
+    def values(self, states: Tensor) -> Tensor:
+        """Q, [batch, actions]."""
+        return expected_values(self(states), self.atoms)
+
+    def set_noise(self, is_noisy: bool) -> None:
+        """Switch noise on or off in every layer that has any, say for an evaluation without it."""
+        for layer in self.modules():
+            if isinstance(layer, NoisyLinear):
+                layer.is_noisy = is_noisy
+
+
+def _linear(
+    settings: NetworkSettings,
+    num_inputs: int,
+    num_outputs: int,
+    generator: torch.Generator,
+    is_hidden: bool,
+) -> nn.Module:
+    if settings.sigma0 is not None:
+        return NoisyLinear(
+            num_inputs, num_outputs, settings.sigma0, generator, has_mean_bias=is_hidden
+        )
+    layer = nn.Linear(num_inputs, num_outputs, device="meta").to_empty(device="cpu")
+    _initialise(layer, num_inputs, generator)
+    return layer
+
+
+def _torso(settings: NetworkSettings, generator: torch.Generator) -> tuple[nn.Sequential, int]:
+    """The convolutions, and how many features come out of them."""
+    channels, height, width = settings.input_shape
+    layers: list[nn.Module] = []
+    for row in settings.torso:
+        layer = nn.Conv2d(channels, row.channels, row.size, row.stride, device="meta")
+        layer.to_empty(device="cpu")
+        _initialise(layer, channels * row.size**2, generator)
+        layers += [layer, nn.ReLU()]
+        channels = row.channels
+        height, width = ((n - row.size) // row.stride + 1 for n in (height, width))
+        if height < 1 or width < 1:
+            raise require.refuse("torso", f"fit {settings.input_shape}", settings.torso)
+    return nn.Sequential(*layers), channels * height * width
+
+
+def _initialise(layer: nn.Module, fan_in: int, generator: torch.Generator) -> None:
+    """Weights and biases from U(±1/√fan_in), torch's own law, without torch's own generator.
+
+    Layers come here without values, by way of the meta device, lest that generator be drawn from.
+    """
+    bound = 1.0 / math.sqrt(fan_in)
+    for parameter in layer.parameters():
+        nn.init.uniform_(parameter, -bound, bound, generator=generator)

@@ -1,0 +1,219 @@
+"""Where observations are kept: every frame once, stacked only when a batch asks for it.
+
+A state of Atari is the newest four frames, so storing states would keep each frame eight times over
+(56 GB for a million transitions, instead of 7.1). Each lane writes into a ring of its own. A stack
+never reaches over the start of its episode, where it is filled up with zeros, nor over the point
+at which its lane overwrites what is oldest.
+"""
+
+import os
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ezgreedy import requirements as require
+from ezgreedy.compilation import jit
+from ezgreedy.requirements import IntArray
+
+ByteArray = NDArray[np.uint8]
+
+# Left to networks, emulators and everything else.
+RESERVED_BYTES = 2**29
+# Beside its frame, a slot keeps its history (1), action (8), return and discount (4 each), next
+# slot (8), member and place (16), and up to four nodes of a sum tree (32).
+_BYTES_BESIDE_FRAME = 73
+
+
+class FrameStore:
+    """The newest frames of several lanes, and stacks of them.
+
+    Args:
+        capacity: how many frames in all; a transition needs about one of its own.
+        frame_shape: of one observation, [channels, height, width].
+        stack: how many consecutive frames make a state.
+        lanes: how many environments write, each into capacity // lanes slots.
+    """
+
+    def __init__(
+        self,
+        capacity: int,
+        frame_shape: tuple[int, int, int] = (1, 84, 84),
+        stack: int = 4,
+        lanes: int = 1,
+    ) -> None:
+        self.stack = require.integer("stack", stack, least=1, most=255)
+        self.lanes = require.integer("lanes", lanes, least=1)
+        least = (self.stack + 1) * self.lanes
+        self.length = require.integer("capacity", capacity, least=least) // self.lanes
+        self.capacity = self.length * self.lanes
+        self.frame_shape = tuple(require.integer("frame_shape", n, least=1) for n in frame_shape)
+        if len(self.frame_shape) != 3:
+            raise require.refuse("frame_shape", "be [channels, height, width]", frame_shape)
+        require_memory(self.capacity, self.frame_shape)
+        # The slot of a lane's position p is lane · length + p.
+        self._frames = np.zeros((self.capacity, prod(self.frame_shape)), dtype=np.uint8)
+        # How many earlier frames of its episode a slot's stack reaches back to.
+        self._history = np.zeros(self.capacity, dtype=np.uint8)
+        self._num_written = np.zeros(self.lanes, dtype=np.int64)
+
+    @property
+    def state_shape(self) -> tuple[int, int, int]:
+        """The shape of a stack: oldest frame first, [stack · channels, height, width]."""
+        channels, height, width = self.frame_shape
+        return self.stack * channels, height, width
+
+    @property
+    def num_written(self) -> IntArray:
+        """How many frames each lane ever wrote; says what changed since an earlier save."""
+        return self._num_written.copy()
+
+    def append(self, lane: int, frame: ByteArray, *, starts_episode: bool) -> int:
+        """Write a lane's next frame over its oldest one, and name the slot.
+
+        Args:
+            lane: which environment.
+            frame: uint8, of the store's frame shape.
+            starts_episode: the frame follows a reset, whatever ended the episode before it.
+        """
+        lane = require.integer("lane", lane, 0, self.lanes - 1)
+        if frame.dtype != np.uint8 or frame.shape != self.frame_shape:
+            rule = f"be uint8 of shape {self.frame_shape}"
+            raise require.refuse(
+                "frame", rule, require.Described(f"{frame.dtype} of shape {frame.shape}")
+            )
+        written = int(self._num_written[lane])
+        if written == 0 and not starts_episode:
+            raise require.refuse("starts_episode", "be True for a lane's first frame", False)
+        slot = self._slot(lane, written)
+        previous = self._slot(lane, written - 1)
+        longer = min(int(self._history[previous]) + 1, self.stack - 1)
+        self._history[slot] = 0 if starts_episode else longer
+        self._frames[slot] = frame.reshape(-1)
+        self._num_written[lane] += 1
+        return slot
+
+    def expiring(self, lane: int) -> list[int]:
+        """Slots whose stacks are lost with the frame that the lane's next one replaces."""
+        written = int(self._num_written[lane])
+        if written < self.length:
+            return []
+        slots = [self._slot(lane, written + distance) for distance in range(self.stack)]
+        return [slot for distance, slot in enumerate(slots) if self._history[slot] >= distance]
+
+    def new_batch(self, batch_size: int) -> ByteArray:
+        """A buffer for `gather`, to be used again and again, [batch, *state_shape]."""
+        return np.zeros((batch_size, *self.state_shape), dtype=np.uint8)
+
+    def gather(self, slots: IntArray, out: ByteArray) -> ByteArray:
+        """Write the stacks that end in some slots into a buffer, and return it.
+
+        Args:
+            slots: [batch].
+            out: from `new_batch`.
+        """
+        if out.dtype != np.uint8 or out.shape != (len(slots), *self.state_shape):
+            raise require.refuse("out", f"hold {(len(slots), *self.state_shape)} bytes", out.shape)
+        if not out.flags.c_contiguous:
+            raise require.refuse("out", "be contiguous", out.strides)
+        slots = require.actions("slots", slots, len(slots), self.capacity)
+        rows = out.reshape(len(slots), self.stack, -1)
+        lost = _gather(self._frames, self._history, self._num_written, slots, rows)
+        if lost >= 0:
+            raise require.refuse("slots", "have their whole stack in the store", int(slots[lost]))
+        return out
+
+    def state_dict(self) -> dict[str, Any]:
+        """The store's own arrays, not copies: whoever keeps them copies or writes them at once."""
+        return {
+            "frames": self._frames,
+            "history": self._history,
+            "num_written": self._num_written,
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Take over the arrays of a store of the same sizes."""
+        own = self.state_dict()
+        for name, array in own.items():
+            if state[name].shape != array.shape or state[name].dtype != array.dtype:
+                rule = f"hold {name} of shape {array.shape} and type {array.dtype}"
+                raise require.refuse("state", rule, state[name].shape)
+        for name, array in own.items():
+            array[...] = state[name]
+
+    def _slot(self, lane: int, written: int) -> int:
+        return lane * self.length + written % self.length
+
+
+@jit
+def _gather(
+    frames: ByteArray, history: ByteArray, num_written: IntArray, slots: IntArray, out: ByteArray
+) -> int:
+    """Fill out, [batch, stack, frame]; the position of a slot whose stack is lost, else −1."""
+    length = len(frames) // len(num_written)
+    stack = out.shape[1]
+    for row in range(len(slots)):
+        lane, position = divmod(slots[row], length)
+        written = num_written[lane]
+        # How far the slot lies behind the newest frame of its lane; 0 for the newest itself.
+        age = (written - 1 - position) % length
+        reach = np.int64(history[slots[row]])
+        if age + reach >= min(written, length):
+            return row
+        for distance in range(stack):
+            target = out[row, stack - 1 - distance]
+            if distance > reach:
+                target[:] = 0
+            else:
+                target[:] = frames[lane * length + (position - distance) % length]
+    return -1
+
+
+def required_bytes(capacity: int, frame_shape: tuple[int, ...]) -> int:
+    """Memory for a replay of this capacity: frames and all that is kept beside them."""
+    return capacity * (prod(frame_shape) + _BYTES_BESIDE_FRAME)
+
+
+def available_bytes() -> int:
+    """Memory that can still be taken: the machine's, or what a container leaves of it."""
+    available = _machine_bytes()
+    control_group = Path("/sys/fs/cgroup")
+    try:
+        limit = int((control_group / "memory.max").read_text())
+        used = int((control_group / "memory.current").read_text())
+    except (OSError, ValueError):  # no such group, or no limit: it then says "max"
+        return available
+    return min(available, max(limit - used, 0))
+
+
+def _machine_bytes() -> int:
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+    except OSError:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    fields = dict(line.split(":", 1) for line in lines)
+    return int(fields["MemAvailable"].split()[0]) * 1024
+
+
+def require_memory(
+    capacity: int, frame_shape: tuple[int, ...], available: int | None = None
+) -> None:
+    """Refuse a capacity that does not fit into memory, and say which one would.
+
+    Args:
+        capacity: in frames.
+        frame_shape: of one frame.
+        available: bytes; None to ask the machine.
+    """
+    available = available_bytes() if available is None else available
+    needed = required_bytes(capacity, frame_shape)
+    usable = max(available - RESERVED_BYTES, 0)
+    if needed > usable:
+        fitting = usable // required_bytes(1, frame_shape)
+        rule = (
+            f"be at most {fitting} to fit into the {usable / 1e9:.1f} GB of memory that can be "
+            f"used (it needs {needed / 1e9:.1f} GB)"
+        )
+        raise require.refuse("capacity", rule, capacity)
