@@ -36,10 +36,11 @@ class Emulator(Environment):
         self.game = game(name)
         self._machine = _machine(self.game)
         self._actions = (
-            self._machine.getLegalActionSet()
+            full_action_set()
             if protocol.has_full_action_set
             else self._machine.getMinimalActionSet()
         )
+        self._work = np.empty((2, *self._machine.getScreenDims()), dtype=np.uint32)
         size = protocol.screen_size
         super().__init__(name, len(self._actions), (1, size, size), protocol, rng)
 
@@ -59,7 +60,7 @@ class Emulator(Environment):
 
     def _frame(self, screens: list[NDArray[Any]]) -> Frames:
         pooled = reduce(np.maximum, screens)
-        return shrink(grey(pooled), self.protocol.screen_size)[None]
+        return shrink(grey(pooled, self._work), self.protocol.screen_size)[None]
 
     def _lives(self) -> int:
         return int(self._machine.lives())
@@ -84,11 +85,28 @@ class Emulator(Environment):
         return lambda: self._machine.restoreSystemState(machine_state)
 
 
-def grey(picture: Frames) -> Frames:
-    """0.299 R + 0.587 G + 0.114 B of a picture [height, width, 3], truncated, exactly."""
-    red, green, blue = (picture[..., plane].astype(np.uint32) for plane in range(3))
-    of_red, of_green, of_blue = _GREY_WEIGHTS
-    return ((of_red * red + of_green * green + of_blue * blue) // 1000).astype(np.uint8)
+def full_action_set() -> list[Any]:
+    """The console's 18 actions; the emulator plays those a game does not allow as no-ops."""
+    from ale_py import Action
+
+    actions: Any = Action  # an enumeration, which its annotations do not tell
+    return list(actions)
+
+
+def grey(picture: Frames, work: NDArray[np.uint32] | None = None) -> Frames:
+    """0.299 R + 0.587 G + 0.114 B of a picture [height, width, 3], truncated, exactly.
+
+    Args:
+        picture: the picture.
+        work: [2, height, width] to compute in; fresh memory of this size costs more than the sum.
+    """
+    total, term = np.empty((2, *picture.shape[:2]), dtype=np.uint32) if work is None else work
+    np.multiply(picture[..., 0], _GREY_WEIGHTS[0], out=total, dtype=np.uint32)
+    for plane in (1, 2):
+        np.multiply(picture[..., plane], _GREY_WEIGHTS[plane], out=term, dtype=np.uint32)
+        total += term
+    total //= 1000
+    return total.astype(np.uint8)
 
 
 def shrink(picture: Frames, size: int) -> Frames:

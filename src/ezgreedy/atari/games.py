@@ -71,7 +71,8 @@ def game(name: str) -> Game:
 def near(name: str, known: list[str]) -> str:
     """Words that suggest the known names closest to one that is not known; "" if none is close."""
     plain = {_plain(item): item for item in known}
-    close = difflib.get_close_matches(_plain(name), plain, n=3, cutoff=0.5)
+    within = [item for item in plain if item in _plain(name)]  # Gymnasium's ids hold the name
+    close = within or difflib.get_close_matches(_plain(name), plain, n=3, cutoff=0.5)
     return f" (did you mean {' or '.join(plain[item] for item in close)}?)" if close else ""
 
 
