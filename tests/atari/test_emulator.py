@@ -36,7 +36,7 @@ def test_a_step_is_four_raw_acts_and_shows_the_maximum_of_the_last_two(name, emu
     env, machine = emulator(name), raw_machine(name)
     env.reset()
     pooling_matters = False
-    for count, action in enumerate(actions_for(env, 120), start=1):
+    for count, action in enumerate(actions_for(env, 70), start=1):
         step = env.step(action)
         screens, reward = [], 0
         for _ in range(4):
@@ -94,7 +94,7 @@ def test_episodes_begin_with_1_to_30_raw_noops_from_the_seed(emulator):
     env = emulator("Freeway", seed=5, most_noop_frames=30)
     expected = np.random.default_rng(5)
     counts = set()
-    for _ in range(60):
+    for _ in range(50):
         env.reset()
         noops = env._machine.getEpisodeFrameNumber()
         assert noops == expected.integers(1, 30, endpoint=True)
@@ -221,10 +221,10 @@ def assert_plain(value):
 
 def test_a_restored_game_continues_bit_for_bit(name, emulator):
     # Random stickiness and no-ops, short episodes: everything that a state must hold.
-    settings = {"sticky_probability": 0.25, "most_noop_frames": 30, "most_episode_frames": 200}
+    settings = {"sticky_probability": 0.25, "most_noop_frames": 30, "most_episode_frames": 160}
     env = emulator(name, seed=3, **settings)
     env.reset()
-    actions = actions_for(env, 120)
+    actions = actions_for(env, 100)
     tape(env, actions[:37])
     state = env.state_dict()
     assert_plain(state)
