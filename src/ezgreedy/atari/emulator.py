@@ -1,0 +1,134 @@
+"""Atari games on the Arcade Learning Environment, one emulator at a time, resumable to the bit.
+
+The emulator's single-game interface is slower than its vectorised one but can be cloned and gives
+raw rewards, which training that resumes exactly needs. Needs ale-py and Pillow (the `deep` extra).
+"""
+
+from collections.abc import Callable
+from functools import reduce
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ezgreedy import requirements as require
+from ezgreedy.atari.environment import Environment
+from ezgreedy.atari.games import Game, game
+from ezgreedy.atari.protocol import Frames, Protocol
+
+# Thousandths, so that the weighted sum and its truncation are exact on every machine.
+_GREY_WEIGHTS = (299, 587, 114)
+
+
+class Emulator(Environment):
+    """One Atari game.
+
+    Args:
+        name: one of the 57 games, as in `games`.
+        protocol: the settings; the paper's if None.
+        rng: where everything random comes from; see `Environment`.
+    """
+
+    def __init__(
+        self, name: str, protocol: Protocol | None = None, *, rng: np.random.Generator
+    ) -> None:
+        protocol = Protocol() if protocol is None else protocol
+        self.game = game(name)
+        self._machine = _machine(self.game)
+        self._actions = (
+            full_action_set()
+            if protocol.has_full_action_set
+            else self._machine.getMinimalActionSet()
+        )
+        self._work = np.empty((2, *self._machine.getScreenDims()), dtype=np.uint32)
+        size = protocol.screen_size
+        super().__init__(name, len(self._actions), (1, size, size), protocol, rng)
+
+    def picture(self) -> Frames:
+        """The console's screen, uint8 RGB [210, 160, 3]. After loading a state it waits a step."""
+        return np.asarray(self._machine.getScreenRGB(), dtype=np.uint8)
+
+    def _restart(self) -> None:
+        self._machine.reset_game()
+
+    def _act(self, action: int) -> tuple[float, bool]:
+        reward = self._machine.act(self._actions[action])
+        return float(reward), bool(self._machine.game_over())
+
+    def _screen(self) -> NDArray[Any]:
+        return self.picture()
+
+    def _frame(self, screens: list[NDArray[Any]]) -> Frames:
+        pooled = reduce(np.maximum, screens)
+        return shrink(grey(pooled, self._work), self.protocol.screen_size)[None]
+
+    def _lives(self) -> int:
+        return int(self._machine.lives())
+
+    def _machine_state(self) -> bytes:
+        return bytes(self._machine.cloneSystemState().serialize())
+
+    def _checked_machine_state(self, state: Any) -> Callable[[], None]:
+        from ale_py import ALEState
+
+        if not isinstance(state, bytes):
+            raise require.refuse_type("state['machine']", "be bytes of the emulator", state)
+        try:
+            machine_state = ALEState(state)
+            is_whole = machine_state.serialize() == state
+        except SystemError:  # what becomes of the emulator's own complaint about foreign bytes
+            is_whole = False
+        if not is_whole:
+            rule = "be a whole cloned system state of the emulator"
+            received = require.Described(f"{len(state)} other bytes")
+            raise require.refuse("state['machine']", rule, received)
+        return lambda: self._machine.restoreSystemState(machine_state)
+
+
+def full_action_set() -> list[Any]:
+    """The console's 18 actions; the emulator plays those a game does not allow as no-ops."""
+    from ale_py import Action
+
+    actions: Any = Action  # an enumeration, which its annotations do not tell
+    return list(actions)
+
+
+def grey(picture: Frames, work: NDArray[np.uint32] | None = None) -> Frames:
+    """0.299 R + 0.587 G + 0.114 B of a picture [height, width, 3], truncated, exactly.
+
+    Args:
+        picture: the picture.
+        work: [2, height, width] to compute in; fresh memory of this size costs more than the sum.
+    """
+    total, term = np.empty((2, *picture.shape[:2]), dtype=np.uint32) if work is None else work
+    np.multiply(picture[..., 0], _GREY_WEIGHTS[0], out=total, dtype=np.uint32)
+    for plane in (1, 2):
+        np.multiply(picture[..., plane], _GREY_WEIGHTS[plane], out=term, dtype=np.uint32)
+        total += term
+    total //= 1000
+    return total.astype(np.uint8)
+
+
+def shrink(picture: Frames, size: int) -> Frames:
+    """A grey picture as a square of this side, by Pillow's bilinear filter."""
+    from PIL import Image
+
+    image = Image.fromarray(picture).resize((size, size), Image.Resampling.BILINEAR)
+    return np.asarray(image, dtype=np.uint8)
+
+
+def _machine(played: Game) -> Any:
+    """An emulator with the cartridge in and nothing of its own random, skipped or limited."""
+    from ale_py import ALEInterface, LoggerMode, roms
+
+    ALEInterface.setLoggerMode(LoggerMode.Error)
+    cartridge = roms.get_rom_path(played.rom)
+    if cartridge is None:
+        raise FileNotFoundError(f"ale-py has no cartridge of {played.name}")
+    machine = ALEInterface()
+    machine.setInt("random_seed", 0)
+    machine.setInt("frame_skip", 1)
+    machine.setInt("max_num_frames_per_episode", 0)
+    machine.setFloat("repeat_action_probability", 0.0)
+    machine.loadROM(cartridge)
+    return machine

@@ -1,0 +1,112 @@
+"""MinAtar: five games of 10 × 10 squares, on which a laptop sees an agent learn.
+
+The games are those of the `minatar` package; what is random in them draws from our generator, and
+their state is read and written as plain data, so that they resume to the bit like the emulator.
+"""
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ezgreedy import requirements as require
+from ezgreedy.atari.environment import Environment
+from ezgreedy.atari.games import near
+from ezgreedy.atari.protocol import Frames, Protocol
+
+PREFIX = "minatar/"
+GAMES = ("asterix", "breakout", "freeway", "seaquest", "space_invaders")
+
+# As in the published MinAtar results: every frame is a step and shows everything, all six actions
+# are on offer in every game, and one action in ten sticks.
+MINATAR = Protocol(
+    frame_skip=1,
+    pooled_frames=1,
+    screen_size=10,
+    stacked_frames=1,
+    most_noop_frames=0,
+    sticky_probability=0.1,
+    has_full_action_set=True,
+)
+
+_NUM_FULL_ACTIONS = 6
+# What a game holds beside its state: constants, and the generator, which is ours.
+_NO_STATE = {"channels", "action_map", "random"}
+
+
+class MinAtar(Environment):
+    """One MinAtar game; the planes of a frame are its channels, 0 or 1. There are no lives.
+
+    Args:
+        name: "minatar/" and one of `GAMES`.
+        protocol: the settings; `MINATAR` if None. Frames are always 10 × 10.
+        rng: where everything random comes from; see `Environment`.
+    """
+
+    def __init__(
+        self, name: str, protocol: Protocol | None = None, *, rng: np.random.Generator
+    ) -> None:
+        protocol = MINATAR if protocol is None else protocol
+        if protocol.screen_size != MINATAR.screen_size:
+            raise require.refuse("screen_size", "be 10 for MinAtar", protocol.screen_size)
+        known = [PREFIX + item for item in GAMES]
+        if name not in known:
+            raise require.refuse("game", f"be a MinAtar game{near(str(name), known)}", name)
+        self._machine: Any = import_module(f"minatar.environments.{name.removeprefix(PREFIX)}").Env(
+            ramping=True
+        )
+        self._actions = (
+            list(range(_NUM_FULL_ACTIONS))
+            if protocol.has_full_action_set
+            else self._machine.minimal_action_set()
+        )
+        height, width, planes = self._machine.state_shape()
+        super().__init__(name, len(self._actions), (planes, height, width), protocol, rng)
+        # The old interface that the games speak, on the bits of our generator.
+        self._machine.random = np.random.RandomState(rng.bit_generator)
+        self._machine.reset()
+
+    def _restart(self) -> None:
+        self._machine.reset()
+
+    def _act(self, action: int) -> tuple[float, bool]:
+        reward, is_over = self._machine.act(self._actions[action])
+        return float(reward), bool(is_over)
+
+    def _screen(self) -> NDArray[Any]:
+        return np.asarray(self._machine.state(), dtype=np.bool_)
+
+    def _frame(self, screens: list[NDArray[Any]]) -> Frames:
+        pooled = np.logical_or.reduce(screens)
+        return np.ascontiguousarray(pooled.transpose(2, 0, 1)).astype(np.uint8)
+
+    def _lives(self) -> int:
+        return 0
+
+    def _machine_state(self) -> dict[str, Any]:
+        return {
+            key: _plain(value) for key, value in vars(self._machine).items() if key not in _NO_STATE
+        }
+
+    def _checked_machine_state(self, state: Any) -> Callable[[], None]:
+        expected = vars(self._machine).keys() - _NO_STATE
+        if not isinstance(state, dict) or state.keys() != expected:
+            received = sorted(state) if isinstance(state, dict) else state
+            raise require.refuse("state['machine']", f"have the keys {sorted(expected)}", received)
+        restored = {key: _plain(value) for key, value in state.items()}
+        return lambda: vars(self._machine).update(restored)
+
+
+def _plain(value: Any) -> Any:
+    """A copy that shares nothing: numbers as Python's own, lists of such, or an array."""
+    if isinstance(value, np.ndarray):
+        return value.copy()
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    raise require.refuse_type("the state of a MinAtar game", "be plain data", value)

@@ -1,0 +1,83 @@
+"""How a game is presented to an agent: the settings, and the record of one step.
+
+The defaults are the paper's protocol for Rainbow on Atari-57, in the reading of dqn_zoo where the
+paper says nothing: an action lasts four frames, the agent sees the last four of these windows in
+grey, nothing is random but the number of no-ops that an episode begins with, and losing a life
+ends the future of a transition but not the episode.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ezgreedy import requirements as require
+
+Frames = NDArray[np.uint8]
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """The settings between a game and an agent.
+
+    Args:
+        frame_skip: raw frames that one action lasts.
+        pooled_frames: of these, the last so many are merged by their element-wise maximum, which
+            shows sprites that the console draws on every other frame only. If the game ends in
+            mid-window, frames that never came count as black.
+        screen_size: side of the square that screens are shrunk to.
+        stacked_frames: observations hold so many frames, the newest last; black before the first
+            of an episode, and carried on when a life is lost.
+        most_noop_frames: an episode begins with n raw frames of no-op, n uniform on 1, …, this;
+            0 for none. FIRE is never pressed for the agent.
+        sticky_probability: chance, at each raw frame, that the previous action is executed instead.
+        has_full_action_set: all actions of the console rather than those the game can tell apart.
+        most_episode_frames: the episode is truncated, with discount 1, after so many raw frames of
+            the agent's actions; the no-ops before them do not count.
+        zeroes_discount_on_life_loss: a lost life gives discount 0. The episode goes on.
+        reward_bound: the clipped reward is the raw one brought into [−bound, bound].
+    """
+
+    frame_skip: int = 4
+    pooled_frames: int = 2
+    screen_size: int = 84
+    stacked_frames: int = 4
+    most_noop_frames: int = 30  # Hessel et al.
+    sticky_probability: float = 0.0  # Paper: no sticky actions
+    has_full_action_set: bool = False
+    most_episode_frames: int = 108_000  # half an hour
+    zeroes_discount_on_life_loss: bool = True
+    reward_bound: float = 1.0
+
+    def __post_init__(self) -> None:
+        require.integer("frame_skip", self.frame_skip, least=1)
+        require.integer("pooled_frames", self.pooled_frames, least=1)
+        require.integer("screen_size", self.screen_size, least=1, most=1024)
+        require.integer("stacked_frames", self.stacked_frames, least=1)
+        require.integer("most_noop_frames", self.most_noop_frames, least=0)
+        require.number("sticky_probability", self.sticky_probability, least=0.0, most=1.0)
+        require.flag("has_full_action_set", self.has_full_action_set)
+        require.integer("most_episode_frames", self.most_episode_frames, least=1)
+        require.flag("zeroes_discount_on_life_loss", self.zeroes_discount_on_life_loss)
+        require.number("reward_bound", self.reward_bound, least=0.0)
+        if self.pooled_frames > self.frame_skip:
+            rule = f"be at most frame_skip, which is {self.frame_skip}"
+            raise require.refuse("pooled_frames", rule, self.pooled_frames)
+        if self.most_episode_frames % self.frame_skip:
+            rule = f"be a multiple of frame_skip, which is {self.frame_skip}"
+            raise require.refuse("most_episode_frames", rule, self.most_episode_frames)
+
+
+class Step(NamedTuple):
+    """What one action led to."""
+
+    observation: Frames  # [stacked_frames · planes, height, width], shared with nothing
+    reward: float  # as the game gave it, summed over the frames: what scores are made of
+    clipped_reward: float  # what agents learn from
+    discount: float  # 0 at a terminal step or a lost life, else 1; 1 at a truncated step
+    terminated: bool  # the game is over
+    truncated: bool  # the cap was reached and the game was not over
+    lives: int  # left after the step; always 0 in games without lives
+    episode_return: float  # the raw rewards of the episode up to and with this step
+    episode_frames: int  # the raw frames of the agent's actions up to and with this step
