@@ -144,6 +144,7 @@ def steps_per_second(calls: dict[str, tuple[Callable[[], object], int]]) -> dict
 def run_jobs(num_jobs: int, num_episodes: int, num_processes: int) -> None:
     """Learning curves of Figure 3's DeepSea, one for each seed; all take equally many steps."""
     cell = {"kind": "curve", "policy": "ez", "size": SIZE, "num_curve_episodes": num_episodes}
+    cell["num_bins"] = 1  # fewer episodes than bins would leave bins empty
     settings = {**fig3_deepsea.SETTINGS, **cell}
     jobs = [Job(fig3_deepsea.run_seed, "curve ez", settings, seed) for seed in range(num_jobs)]
     with Workers(num_processes) as workers:
