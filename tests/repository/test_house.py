@@ -29,6 +29,7 @@ ROOMS = [
     "exploration",
     "replay",
     "learning",
+    "intrinsic",
     "agents",
     "kernels",
     "grid_walks",
