@@ -54,6 +54,7 @@ bench: $(DEV)
 	$(BIN)/python benchmarks/exploration.py
 	$(BIN)/python benchmarks/small_scale.py
 	$(BIN)/python benchmarks/linear.py
+	$(BIN)/python benchmarks/cts.py
 
 clean:
 	rm -rf $(VENV) out .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -258,8 +258,8 @@ class PseudoCountBonus:
 def pseudo_count(log_prob_before: float, log_prob_after: float) -> float:
     """How often an image seems to have been seen: N̂ = ρ (1 − ρ′) / (ρ′ − ρ).
 
-    Infinite if learning the image did not make it likelier: so it can be for a known image just after
-    a very different one, while the trees' weights settle again.
+    Infinite if learning the image did not make it likelier: so it can be for a known image right
+    after a very different one, while the trees' weights settle again.
     """
     gain = _gain(log_prob_before, log_prob_after)
     if gain <= 0.0:
