@@ -16,7 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ezgreedy.intrinsic.cts import CTSModel, PseudoCountBonus, reduce
+from ezgreedy.intrinsic.cts import CTSModel, reduce
+from ezgreedy.intrinsic.pseudo_counts import PseudoCountBonus
 
 SIDE, NUM_FRAMES, TURNS = 42, 1000, 7
 

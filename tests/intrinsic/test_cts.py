@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ezgreedy.intrinsic.cts import CTSModel, PseudoCountBonus, bonus, pseudo_count, reduce
+from ezgreedy.intrinsic.cts import CTSModel, reduce
+from ezgreedy.intrinsic.pseudo_counts import PseudoCountBonus, bonus, pseudo_count
 
 
 class PlainModel:

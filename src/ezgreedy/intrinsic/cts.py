@@ -1,10 +1,9 @@
-"""How new a frame is: pseudo-counts from context tree switching (Bellemare et al., 2016).
+"""How likely a frame is: context tree switching, as in Bellemare et al. (2016).
 
 Every pixel has a tree of its own that predicts the pixel's grey level from four neighbours already
 coded: left, up, up-left, up-right, the most telling first. A node at depth d knows the first d of
 them, and mixes its own counts with the prediction of the node below; the weight it gives itself is
-learned. How much likelier a frame becomes by being seen once says how often it was seen before.
-Needs numba.
+learned. Needs numba.
 """
 
 import math
@@ -20,12 +19,8 @@ from ezgreedy.requirements import FloatArray, IntArray
 Image = NDArray[np.uint8]
 
 DEPTH = 4
-FORMS = ("bellemare", "expm1")
-SMALLEST_COUNT = 0.01  # Paper (2016): added to the pseudo-count, so that the bonus is at most 10 β
-LARGEST_GAIN = 25.0  # of the form that has no such term
 MOST_UPDATES = 2**32 - 1  # counts are kept in 32 bits
 
-_LARGEST_EXPONENT = 700.0  # e to this is still a double
 _LEAST_PRODUCT = 1e-200  # of probabilities, before their logarithm is taken
 _FIRST_STAY = 0.5
 
@@ -217,75 +212,6 @@ class CTSModel:
             f"the CTS model gives pixel ({row}, {column}) of image {self.num_updates + 1} "
             "something that is not a probability"
         )
-
-
-class PseudoCountBonus:
-    """The reward for meeting a frame: smaller the more often the like was met.
-
-    Call it once for each step of training, in order, with the frame in which the action was chosen.
-
-    Args:
-        model: what learns the frames, half as high and wide.
-        scale: β, by which all bonuses are multiplied.
-        form: "bellemare" or "expm1", see `bonus`.
-    """
-
-    def __init__(
-        self, model: CTSModel | None = None, scale: float = 0.0005, form: str = "bellemare"
-    ) -> None:
-        self.model = CTSModel() if model is None else model
-        self.scale = require.number("scale", scale, least=0.0)
-        self.form = require.one_of("form", form, FORMS)
-
-    def __call__(self, frame: Image) -> float:
-        """Learn a frame and return its bonus.
-
-        Args:
-            frame: the newest grey frame, uint8, [2 * height, 2 * width].
-        """
-        before, after = self.model.update(reduce(frame, self.model.num_levels))
-        return bonus(before, after, self.scale, self.form)
-
-    def state_dict(self) -> dict[str, Any]:
-        """What the model has learned."""
-        return self.model.state_dict()
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take over what a model with the same settings has learned."""
-        self.model.load_state_dict(state)
-
-
-def pseudo_count(log_prob_before: float, log_prob_after: float) -> float:
-    """How often an image seems to have been seen: N̂ = ρ (1 − ρ′) / (ρ′ − ρ).
-
-    Infinite if learning the image did not make it likelier: so it can be for a known image right
-    after a very different one, while the trees' weights settle again.
-    """
-    gain = _gain(log_prob_before, log_prob_after)
-    if gain <= 0.0:
-        return math.inf
-    return -math.expm1(log_prob_after) / math.expm1(min(gain, _LARGEST_EXPONENT))
-
-
-def bonus(
-    log_prob_before: float, log_prob_after: float, scale: float, form: str = "bellemare"
-) -> float:
-    """The reward for an image, from its probabilities before and after it was learned.
-
-    "bellemare" is β / √(N̂ + 0.01), at most 10 β. "expm1" is β √(e^PG − 1) with the prediction gain
-    PG = log ρ′ − log ρ cut at 25: for images rarely seen this is far larger, up to 268,000 β, so
-    that whoever uses it clips the sum of rewards. Both are 0 if the gain is not positive.
-    """
-    if require.one_of("form", form, FORMS) == "bellemare":
-        count = pseudo_count(log_prob_before, log_prob_after)
-        return scale / math.sqrt(count + SMALLEST_COUNT)
-    gain = _gain(log_prob_before, log_prob_after)
-    return scale * math.sqrt(max(0.0, math.expm1(min(gain, LARGEST_GAIN))))
-
-
-def _gain(log_prob_before: float, log_prob_after: float) -> float:
-    before = require.number("log_prob_before", log_prob_before, least=-math.inf, most=0.0)
-    return require.number("log_prob_after", log_prob_after, least=-math.inf, most=0.0) - before
 
 
 def _seedlings(num_nodes: int, num_levels: int) -> Trees:
