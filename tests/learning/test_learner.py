@@ -258,6 +258,24 @@ def test_gradients_beyond_the_largest_norm_are_scaled_down_to_it(largest, monkey
     assert 1e-3 < update.gradient_norm < 1e3
 
 
+def test_the_first_step_is_adam_s_with_our_rate_and_epsilon(monkeypatch):
+    learner = make(learning_rate=3e-4, adam_epsilon=0.05)
+    before, gradients = parameters_of(learner.online), {}
+    step = learner._optimizer.step
+
+    def recorded():
+        gradients.update((n, p.grad.clone()) for n, p in learner.online.named_parameters())
+        step()
+
+    monkeypatch.setattr(learner._optimizer, "step", recorded)
+    learner.update(make_batch())
+    for name, parameter in learner.online.named_parameters():
+        # Both moments are the gradient's own after bias correction.
+        g = gradients[name]
+        expected = before[name] - 3e-4 * g / (g.abs() + 0.05)
+        torch.testing.assert_close(parameter.detach(), expected, rtol=1e-6, atol=1e-7)
+
+
 def poisoned(array, value):
     array = array.copy()
     array[2] = value
