@@ -1,0 +1,105 @@
+"""The paper's Rainbow agents as data: one baseline, and three differences from it.
+
+Counts are agent steps and updates; at four frames a step and four steps an update, 1M steps are 4M
+frames and one update is 16.
+"""
+
+from dataclasses import dataclass, field, replace
+
+from ezgreedy import requirements as require
+from ezgreedy.exploration.durations import DurationLaw, Fixed, Zeta
+from ezgreedy.exploration.ez_greedy import EZGreedy
+from ezgreedy.exploration.schedules import Linear
+from ezgreedy.learning.settings import LearnerSettings
+from ezgreedy.replay.prioritized import ImportanceExponent
+
+
+@dataclass(frozen=True)
+class Preset:
+    """An agent of the paper; the defaults are its Rainbow.
+
+    Args:
+        name: as on a command line.
+        learner: how it learns.
+        sigma0: initial scale of the networks' noise; None for networks without any.
+        epsilon: ε in training, constant or by the steps of a lane.
+        evaluation_epsilon: ε in evaluation.
+        durations: how long an exploratory action is repeated; `Fixed(1)` is ε-greedy.
+        bonus_scale: β of the intrinsic reward for rare frames; 0 for none.
+        replay_capacity: how many transitions are remembered.
+        least_replay: how many transitions there are before the first update.
+        steps_per_update: agent steps from one update to the next.
+        priority_exponent: α.
+        importance_exponent: β of the importance weights, by transitions added.
+    """
+
+    name: str
+    learner: LearnerSettings = field(default_factory=LearnerSettings)
+    # Deviation: Hessel et al. print 0.5, and advise 0.1 for noise made on the processor.
+    sigma0: float | None = 0.1
+    epsilon: float | Linear = 0.0  # table of the paper
+    evaluation_epsilon: float = 0.0  # table of the paper
+    durations: DurationLaw = field(default_factory=lambda: Fixed(1))
+    bonus_scale: float = 0.0
+    replay_capacity: int = 1_000_000  # table of the paper
+    least_replay: int = 20_000  # Hessel et al.: 80K frames
+    steps_per_update: int = 4  # appendix of the paper
+    priority_exponent: float = 0.5  # table of the paper
+    # Table of the paper: 0.4 to 1 over 200M frames.
+    importance_exponent: ImportanceExponent = field(default_factory=ImportanceExponent)
+
+    def __post_init__(self) -> None:
+        if self.sigma0 is not None:
+            require.number("sigma0", self.sigma0, 0.0)
+        if not isinstance(self.epsilon, Linear):
+            require.number("epsilon", self.epsilon, 0.0, 1.0)
+        require.number("evaluation_epsilon", self.evaluation_epsilon, 0.0, 1.0)
+        require.number("bonus_scale", self.bonus_scale, 0.0)
+        for name in ("replay_capacity", "least_replay", "steps_per_update"):
+            require.integer(name, getattr(self, name), least=1)
+        require.number("priority_exponent", self.priority_exponent, 0.0)
+
+
+RAINBOW = Preset("rainbow")
+
+RAINBOW_EPS = replace(
+    RAINBOW,
+    name="rainbow-eps",
+    epsilon=Linear(1.0, 0.01, 1_000_000),
+    evaluation_epsilon=0.001,
+)
+
+RAINBOW_EZ = replace(RAINBOW_EPS, name="rainbow-ez", durations=Zeta(mu=2.0, cap=100))
+
+RAINBOW_CTS = replace(
+    RAINBOW_EPS,
+    name="rainbow-cts",
+    learner=replace(RAINBOW.learner, num_steps=5, updates_per_target_sync=1),
+    sigma0=None,
+    bonus_scale=0.0005,
+)
+
+PRESETS = {preset.name: preset for preset in (RAINBOW, RAINBOW_EPS, RAINBOW_EZ, RAINBOW_CTS)}
+
+
+def explorer(
+    preset: Preset,
+    num_actions: int,
+    lanes: int = 1,
+    seed: int = 0,
+    first_lane: int = 0,
+    *,
+    evaluates: bool = False,
+) -> EZGreedy:
+    """The policy through which an agent acts.
+
+    Args:
+        preset: which agent.
+        num_actions: how many actions the environment has.
+        lanes: how many environments are stepped together; a schedule counts steps of each lane.
+        seed: any non-negative int.
+        first_lane: the fleet-wide number of this batch's first lane.
+        evaluates: whether to act with the ε of evaluation; durations are the same.
+    """
+    epsilon = preset.evaluation_epsilon if evaluates else preset.epsilon
+    return EZGreedy(num_actions, epsilon, preset.durations, lanes, seed, first_lane=first_lane)

@@ -1,0 +1,277 @@
+"""The learner of Rainbow: batches in, a better network and new priorities out.
+
+One update draws noise three times, independently: for the online network in the state where the
+action was taken, for the online network n steps later, which chooses an action, and for the target
+network, which values it. Acting draws from a generator of its own, so that looking at values, say
+in an evaluation, does not change what is learned.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from ezgreedy import requirements as require
+from ezgreedy.learning.networks import NetworkSettings, RainbowNetwork
+from ezgreedy.learning.settings import LearnerSettings
+from ezgreedy.learning.targets import cross_entropy, double_q_target, weighted_loss
+from ezgreedy.replay.frames import ByteArray
+from ezgreedy.replay.memory import Batch
+from ezgreedy.requirements import FloatArray, IntArray
+
+_MOMENTS = ("step", "exp_avg", "exp_avg_sq")  # as torch's Adam calls them
+
+
+class NotFiniteError(ArithmeticError):
+    """NaN or infinity was about to be learned from; the learner is as it was before.
+
+    Args:
+        site: where it was seen.
+        step: how many updates were made before.
+        seed: of the learner.
+    """
+
+    def __init__(self, site: str, step: int, seed: int) -> None:
+        super().__init__(f"{site}: NaN or infinity after {step} updates (seed {seed})")
+        self.site, self.step, self.seed = site, step, seed
+
+
+class Update(NamedTuple):
+    """What came of one update."""
+
+    loss: float  # the weighted mean that was descended
+    losses: FloatArray  # of each transition, unweighted: its new priority, [batch]
+    gradient_norm: float  # before clipping
+
+
+class Learner:
+    """A network, the copy that targets come from, and the optimiser between them.
+
+    Args:
+        network_settings: what both networks look like.
+        settings: how they learn.
+        seed: any non-negative int; determines initial parameters and all noise.
+        device: where networks compute.
+    """
+
+    def __init__(
+        self,
+        network_settings: NetworkSettings,
+        settings: LearnerSettings,
+        *,
+        seed: int,
+        device: str = "cpu",
+    ) -> None:
+        self.seed = require.integer("seed", seed, least=0, most=None)
+        self.network_settings = network_settings
+        self.settings = settings
+        self.device = torch.device(device)
+        self.num_updates = 0
+        self._generators = _generators(self.seed, "learning", "acting")
+        self.online = self._network(self._generators["learning"])
+        self.target = self.online
+        if settings.has_target_network:
+            self.target = self._network(self._generators["learning"])
+            self.target.requires_grad_(False)
+            self._sync()
+        self._actor = self.actor(self._generators["acting"])
+        self._optimizer = _adam(self.online, settings)
+
+    def actor(self, generator: torch.Generator) -> RainbowNetwork:
+        """The online network under noise of another generator; it follows every update.
+
+        Args:
+            generator: a CPU generator, which is also drawn from to make the network.
+        """
+        network = self._network(generator)
+        # The tensors themselves, no copies.
+        network.load_state_dict(self.online.state_dict(), assign=True)
+        return network.requires_grad_(False)
+
+    def values(self, states: ByteArray) -> NDArray[np.float32]:
+        """Q under fresh noise, which all rows share, [batch, actions].
+
+        Args:
+            states: [batch, channels, height, width].
+        """
+        with torch.inference_mode():
+            values = self._actor.values(self._tensor(states)).cpu()
+        self._require_finite("values", values)
+        return values.numpy()
+
+    def greedy(self, states: ByteArray) -> IntArray:
+        """The actions of largest value under fresh noise, the first among equals, [batch]."""
+        return self.values(states).argmax(axis=1)
+
+    def update(self, batch: Batch) -> Update:
+        """Learn from one batch; what it returns as losses belongs into the priorities.
+
+        Raises:
+            NotFiniteError: returns, losses or gradients are not finite. Nothing has changed.
+        """
+        self._check(batch)
+        noise = self._generators["learning"].get_state()
+        try:
+            update = self._differentiate(batch)
+        except BaseException:
+            self._generators["learning"].set_state(noise)
+            self._optimizer.zero_grad(set_to_none=True)
+            raise
+        self._optimizer.step()
+        self._optimizer.zero_grad(set_to_none=True)
+        self.num_updates += 1
+        if self.num_updates % self.settings.updates_per_target_sync == 0:
+            self._sync()
+        return update
+
+    def losses(self, batch: Batch) -> Tensor:
+        """The unweighted cross-entropy of each transition, differentiable, [batch]."""
+        target = self._targets(batch)
+        logits_tm1 = self.online(self._tensor(batch.states))
+        return cross_entropy(logits_tm1, self._tensor(batch.actions), target)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything that later updates and actions depend on: copies, tensors only, nested."""
+        return _copied(self._state())
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Continue from a state of a learner with the same settings, of any seed."""
+        own = self._state()
+        _check_like("state", state, own)
+        for name, generator in self._generators.items():
+            generator.set_state(state["generators"][name].cpu())
+        self.num_updates = int(state["num_updates"])
+        for part in ("online", "target", "optimizer"):
+            _copy_into(own.get(part, {}), state.get(part, {}))
+
+    def _state(self) -> dict[str, Any]:
+        """The tensors themselves, where there are any."""
+        networks = {"online": self.online.state_dict()}
+        if self.target is not self.online:
+            networks["target"] = self.target.state_dict()
+        moments = {
+            name: {moment: self._optimizer.state[parameter][moment] for moment in _MOMENTS}
+            for name, parameter in self.online.named_parameters()
+        }
+        generators = {name: made.get_state() for name, made in self._generators.items()}
+        return {
+            **networks,
+            "optimizer": moments,
+            "generators": generators,
+            "num_updates": torch.tensor(self.num_updates),
+        }
+
+    def _network(self, generator: torch.Generator) -> RainbowNetwork:
+        return RainbowNetwork(self.network_settings, generator).to(self.device)
+
+    def _sync(self) -> None:
+        if self.target is not self.online:
+            self.target.load_state_dict(self.online.state_dict())
+
+    def _check(self, batch: Batch) -> None:
+        size = self.settings.batch_size
+        require.actions("actions", batch.actions, size, self.network_settings.num_actions)
+        for name in ("states", "next_states"):
+            if len(getattr(batch, name)) != size:
+                raise require.refuse(name, f"hold {size} rows", len(getattr(batch, name)))
+        for name in ("returns", "discounts", "weights"):
+            array = getattr(batch, name)
+            if array.shape != (size,):
+                raise require.refuse(name, f"have shape {(size,)}", array.shape)
+            self._require_finite(name, torch.as_tensor(array))
+
+    def _differentiate(self, batch: Batch) -> Update:
+        """Leave clipped gradients in the parameters, and tell what they come from."""
+        losses = self.losses(batch)
+        loss = weighted_loss(losses, self._tensor(batch.weights).to(losses.dtype))
+        self._require_finite("losses", losses.detach())
+        torch.autograd.backward(loss)
+        norm = self._clip()
+        return Update(loss.item(), losses.detach().double().cpu().numpy(), norm)
+
+    @torch.no_grad()
+    def _targets(self, batch: Batch) -> Tensor:
+        next_states = self._tensor(batch.next_states)
+        logits_t = self.target(next_states)
+        selector_t = self.online(next_states) if self._selects_apart else logits_t
+        r_t, discount_t = self._tensor(batch.returns), self._tensor(batch.discounts)
+        return double_q_target(r_t, discount_t, logits_t, selector_t, self.online.atoms)
+
+    @property
+    def _selects_apart(self) -> bool:
+        """Whether choosing takes a pass of its own: not if it would repeat the target's."""
+        repeats = self.target is self.online and self.network_settings.sigma0 is None
+        return self.settings.uses_double_q and not repeats
+
+    def _clip(self) -> float:
+        """Scale gradients down to the largest norm; the norm they had."""
+        parameters = [p for p in self.online.parameters() if p.grad is not None]
+        norm = nn.utils.get_total_norm([p.grad for p in parameters if p.grad is not None])
+        if not torch.isfinite(norm):
+            for name, parameter in self.online.named_parameters():
+                if parameter.grad is not None:
+                    self._require_finite(f"gradient of {name}", parameter.grad)
+            self._require_finite("norm of the gradient", norm)
+        nn.utils.clip_grads_with_norm_(parameters, self.settings.largest_gradient_norm, norm)
+        return float(norm)
+
+    def _require_finite(self, site: str, values: Tensor) -> None:
+        if not torch.isfinite(values).all():
+            raise NotFiniteError(site, self.num_updates, self.seed)
+
+    def _tensor(self, array: NDArray[Any]) -> Tensor:
+        return torch.as_tensor(array, device=self.device)
+
+
+def _generators(seed: int, *purposes: str) -> dict[str, torch.Generator]:
+    """Independent streams of one seed, one for each purpose."""
+    words = np.random.SeedSequence(seed).generate_state(len(purposes), np.uint64)
+    return {
+        purpose: torch.Generator().manual_seed(int(word))
+        for purpose, word in zip(purposes, words, strict=True)
+    }
+
+
+def _adam(network: RainbowNetwork, settings: LearnerSettings) -> torch.optim.Adam:
+    """Adam with all its moments in place, so that its state has one shape from the start."""
+    optimizer = torch.optim.Adam(
+        network.parameters(), lr=settings.learning_rate, eps=settings.adam_epsilon
+    )
+    for parameter in network.parameters():
+        moments = torch.tensor(0.0), torch.zeros_like(parameter), torch.zeros_like(parameter)
+        optimizer.state[parameter] = dict(zip(_MOMENTS, moments, strict=True))
+    return optimizer
+
+
+def _copied(state: Any) -> Any:
+    if isinstance(state, Tensor):
+        return state.detach().clone()
+    return {name: _copied(part) for name, part in state.items()}
+
+
+def _copy_into(own: Any, state: Any) -> None:
+    if isinstance(own, Tensor):
+        own.detach().copy_(state)
+        return
+    for name, part in own.items():
+        _copy_into(part, state[name])
+
+
+def _check_like(name: str, state: Any, own: Any) -> None:
+    """Refuses a state whose tensors are not those of `own` in name, shape and type."""
+    if isinstance(own, Tensor):
+        if not isinstance(state, Tensor):
+            raise require.refuse_type(name, "be a tensor", state)
+        if (state.shape, state.dtype) != (own.shape, own.dtype):
+            rule = f"be {own.dtype} of shape {tuple(own.shape)}"
+            received = require.Described(f"{state.dtype} of shape {tuple(state.shape)}")
+            raise require.refuse(name, rule, received)
+        return
+    if not isinstance(state, Mapping) or set(state) != set(own):
+        names = sorted(map(str, state)) if isinstance(state, Mapping) else state
+        raise require.refuse(name, f"hold {', '.join(own)}", names)
+    for key, part in own.items():
+        _check_like(f"{name}.{key}", state[key], part)

@@ -1,0 +1,145 @@
+"""The paper's Rainbow agents: the table row by row, and nothing else that differs."""
+
+import subprocess
+import sys
+from dataclasses import fields, is_dataclass, replace
+
+import numpy as np
+import pytest
+
+from ezgreedy.agents.presets import (
+    PRESETS,
+    RAINBOW,
+    RAINBOW_CTS,
+    RAINBOW_EPS,
+    RAINBOW_EZ,
+    explorer,
+)
+from ezgreedy.exploration.durations import Fixed, Zeta
+from ezgreedy.exploration.schedules import Linear
+from ezgreedy.replay.prioritized import ImportanceExponent
+
+FRAMES_A_STEP = 4
+EPSILONS = {"epsilon": Linear(1.0, 0.01, 1_000_000), "evaluation_epsilon": 0.001}
+
+
+def differences(preset, base=RAINBOW):
+    """Every setting of a preset that is not the base's, settings of parts by dotted names."""
+    found = {}
+    for field in fields(base):
+        ours, theirs = getattr(preset, field.name), getattr(base, field.name)
+        if field.name == "name" or ours == theirs:
+            continue
+        if is_dataclass(theirs) and type(ours) is type(theirs):
+            parts = differences(ours, theirs)
+            found |= {f"{field.name}.{name}": value for name, value in parts.items()}
+        else:
+            found[field.name] = ours
+    return found
+
+
+def test_the_base_is_the_table_of_the_paper():
+    learner = RAINBOW.learner
+    assert RAINBOW.replay_capacity == 10**6
+    assert RAINBOW.priority_exponent == 0.5
+    assert (learner.num_steps, learner.discount, learner.batch_size) == (3, 0.99, 32)
+    assert (learner.learning_rate, learner.adam_epsilon) == (6.25e-5, 1.5e-4)
+    assert (RAINBOW.epsilon, RAINBOW.evaluation_epsilon) == (0.0, 0.0)
+    exponent = RAINBOW.importance_exponent
+    assert (exponent.start, exponent.end) == (0.4, 1.0)
+    assert exponent == ImportanceExponent()
+    assert (learner.largest_gradient_norm, learner.uses_double_q) == (10.0, True)
+
+
+def test_counts_of_steps_and_updates_are_the_frames_of_the_paper():
+    frames_an_update = FRAMES_A_STEP * RAINBOW.steps_per_update
+    assert RAINBOW.learner.updates_per_target_sync * frames_an_update == 32_000
+    assert RAINBOW.least_replay * FRAMES_A_STEP == 80_000
+    assert RAINBOW.importance_exponent.last_addition * FRAMES_A_STEP == 200_000_000
+    assert RAINBOW_EPS.epsilon.steps * FRAMES_A_STEP == 4_000_000
+
+
+@pytest.mark.parametrize(
+    ("preset", "expected"),
+    [
+        (RAINBOW, {}),
+        (RAINBOW_EPS, EPSILONS),
+        (RAINBOW_EZ, EPSILONS | {"durations": Zeta(mu=2.0, cap=100)}),
+        (
+            RAINBOW_CTS,
+            EPSILONS
+            | {
+                "learner.num_steps": 5,
+                "learner.updates_per_target_sync": 1,
+                "bonus_scale": 0.0005,
+                "sigma0": None,
+            },
+        ),
+    ],
+    ids=lambda value: getattr(value, "name", ""),
+)
+def test_variants_differ_from_the_base_in_the_bold_rows_alone(preset, expected):
+    assert differences(preset) == expected
+
+
+def test_presets_are_found_by_name():
+    assert list(PRESETS) == ["rainbow", "rainbow-eps", "rainbow-ez", "rainbow-cts"]
+    assert all(PRESETS[name].name == name for name in PRESETS)
+    assert [preset.learner.has_target_network for preset in PRESETS.values()] == [
+        True,
+        True,
+        True,
+        False,
+    ]
+
+
+def test_rainbow_itself_always_acts_greedily():
+    explore = explorer(RAINBOW, num_actions=4, lanes=3, seed=0)
+    for step in range(50):
+        greedy = np.full(3, step % 4)
+        np.testing.assert_array_equal(explore(greedy), greedy)
+
+
+@pytest.mark.parametrize("preset", PRESETS.values(), ids=list(PRESETS))
+def test_explorers_have_the_preset_s_law(preset):
+    training = explorer(preset, 6, lanes=2, seed=3)
+    evaluating = explorer(preset, 6, lanes=2, seed=3, evaluates=True)
+    assert training.epsilon == preset.epsilon
+    assert evaluating.epsilon == preset.evaluation_epsilon
+    assert training.durations == evaluating.durations == preset.durations
+    assert (training.lanes, training.num_actions) == (2, 6)
+    assert preset is RAINBOW_EZ or preset.durations == Fixed(1)
+
+
+def test_explorers_of_parts_of_a_fleet_play_the_fleet_s_tape():
+    whole = explorer(RAINBOW_EZ, 5, lanes=4, seed=7)
+    part = explorer(RAINBOW_EZ, 5, lanes=2, seed=7, first_lane=2)
+    for _ in range(40):
+        expected = whole(np.zeros(4, dtype=np.int64))[2:]
+        np.testing.assert_array_equal(part(np.zeros(2, dtype=np.int64)), expected)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"epsilon": 1.5},
+        {"evaluation_epsilon": -0.1},
+        {"sigma0": -0.1},
+        {"bonus_scale": float("nan")},
+        {"replay_capacity": 0},
+        {"steps_per_update": 0},
+        {"priority_exponent": -1.0},
+    ],
+    ids=lambda changes: next(iter(changes)),
+)
+def test_presets_are_checked(changes):
+    with pytest.raises(ValueError, match=f"^{next(iter(changes))} must"):
+        replace(RAINBOW, **changes)
+
+
+def test_presets_are_read_without_torch():
+    code = "import sys, ezgreedy.agents.presets\nassert 'torch' not in sys.modules"
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 0, result.stderr
