@@ -117,6 +117,11 @@ def test_a_sequence_plays_its_actions_then_ends():
     assert tape(single(sequence([3, 1, 2])), 6)[:, 0].tolist() == [0, 3, 1, 2, 0, 0]
 
 
+def test_an_option_that_states_its_length_ends_then_whatever_its_termination_says():
+    endless = Option(lambda history: 2, lambda history: 0.0, length=2, memory="length")
+    assert tape(single(endless), 5)[:, 0].tolist() == [0, 2, 2, 0, 0]
+
+
 def test_a_primitive_plays_once():
     assert tape(single(primitive(3)), 4)[:, 0].tolist() == [0, 3, 0, 0]
 
