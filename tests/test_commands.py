@@ -39,7 +39,8 @@ def test_reproduce_runs_figure_1(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["fig1-gridword-coverage"], f"did you mean {FIG1}"),
+        (["fig1-gridword-coverage"], f"(did you mean {FIG1} or fig3-gridworld?)"),
+        (["coverage-of-nothing"], "experiment must be one that `ezgreedy list` shows; got 'cover"),
         (["zzz"], "experiment must be one that `ezgreedy list` shows; got 'zzz'"),
         ([FIG1, "--seeds", "0"], "--seeds must be at least 1; got 0"),
         ([FIG1, "--jobs", "0"], "--jobs must be at least 1; got 0"),

@@ -40,6 +40,6 @@ def find(ids: Sequence[str]) -> list[Experiment]:
 def _find_one(name: str, known: dict[str, Experiment]) -> Experiment:
     if name in known:
         return known[name]
-    near = difflib.get_close_matches(name, known, n=3, cutoff=0.4)
+    near = difflib.get_close_matches(name, known, n=3, cutoff=0.6)
     hint = f" (did you mean {' or '.join(near)}?)" if near else ""
     raise require.refuse("experiment", f"be one that `ezgreedy list` shows{hint}", name)
