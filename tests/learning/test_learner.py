@@ -9,8 +9,7 @@ import torch
 
 from ezgreedy.learning import learner as module
 from ezgreedy.learning.learner import Learner, NotFiniteError
-from ezgreedy.learning.networks import MINATAR_TORSO, NetworkSettings
-from ezgreedy.learning.settings import LearnerSettings
+from ezgreedy.learning.settings import MINATAR_TORSO, LearnerSettings, NetworkSettings
 from ezgreedy.replay.accumulate import Accumulator
 from ezgreedy.replay.frames import FrameStore
 from ezgreedy.replay.memory import Batch, ReplayMemory

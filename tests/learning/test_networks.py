@@ -7,12 +7,8 @@ import pytest
 import torch
 
 from ezgreedy.learning import targets
-from ezgreedy.learning.networks import (
-    MINATAR_TORSO,
-    NetworkSettings,
-    NoisyLinear,
-    RainbowNetwork,
-)
+from ezgreedy.learning.networks import NoisyLinear, RainbowNetwork
+from ezgreedy.learning.settings import MINATAR_TORSO, NetworkSettings
 
 SMALL = NetworkSettings(
     num_actions=3,

@@ -22,6 +22,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 # Each room may import itself and the rooms before it.
 ROOMS = [
     "requirements",
+    "seeding",
     "compilation",
     "finite_mdp",
     "envs",

@@ -10,7 +10,8 @@ from ezgreedy import requirements as require
 from ezgreedy.exploration.durations import DurationLaw, Fixed, Zeta
 from ezgreedy.exploration.ez_greedy import EZGreedy
 from ezgreedy.exploration.schedules import Linear
-from ezgreedy.learning.settings import LearnerSettings
+from ezgreedy.intrinsic.pseudo_counts import FORMS as BONUS_FORMS
+from ezgreedy.learning.settings import ATARI_TORSO, Convolution, LearnerSettings
 from ezgreedy.replay.prioritized import ImportanceExponent
 
 
@@ -21,11 +22,18 @@ class Preset:
     Args:
         name: as on a command line.
         learner: how it learns.
+        torso: convolutions of the networks, first to last.
+        hidden_size: units of the hidden layer of each of a network's two streams.
+        num_atoms: how many atoms a value's distribution has.
+        least_value: the first atom.
+        most_value: the last atom.
         sigma0: initial scale of the networks' noise; None for networks without any.
         epsilon: ε in training, constant or by the steps of a lane.
         evaluation_epsilon: ε in evaluation.
+        is_noisy_in_evaluation: whether the networks' noise stays on there.
         durations: how long an exploratory action is repeated; `Fixed(1)` is ε-greedy.
         bonus_scale: β of the intrinsic reward for rare frames; 0 for none.
+        bonus_form: how a pseudo-count becomes a reward, see `intrinsic.pseudo_counts`.
         replay_capacity: how many transitions are remembered.
         least_replay: how many transitions there are before the first update.
         steps_per_update: agent steps from one update to the next.
@@ -35,12 +43,19 @@ class Preset:
 
     name: str
     learner: LearnerSettings = field(default_factory=LearnerSettings)
+    torso: tuple[Convolution, ...] = ATARI_TORSO
+    hidden_size: int = 512  # Hessel et al.
+    num_atoms: int = 51  # Hessel et al.
+    least_value: float = -10.0  # Hessel et al.
+    most_value: float = 10.0  # Hessel et al.
     # Deviation: Hessel et al. print 0.5, and advise 0.1 for noise made on the processor.
     sigma0: float | None = 0.1
     epsilon: float | Linear = 0.0  # table of the paper
     evaluation_epsilon: float = 0.0  # table of the paper
+    is_noisy_in_evaluation: bool = True  # DQN Zoo; the paper does not say
     durations: DurationLaw = field(default_factory=lambda: Fixed(1))
     bonus_scale: float = 0.0
+    bonus_form: str = "bellemare"  # the paper follows Bellemare et al. (2016)
     replay_capacity: int = 1_000_000  # table of the paper
     least_replay: int = 20_000  # Hessel et al.: 80K frames
     steps_per_update: int = 4  # appendix of the paper
@@ -58,6 +73,13 @@ class Preset:
         for name in ("replay_capacity", "least_replay", "steps_per_update"):
             require.integer(name, getattr(self, name), least=1)
         require.number("priority_exponent", self.priority_exponent, 0.0)
+        require.flag("is_noisy_in_evaluation", self.is_noisy_in_evaluation)
+        require.one_of("bonus_form", self.bonus_form, BONUS_FORMS)
+        if not isinstance(self.durations, DurationLaw):
+            raise require.refuse_type("durations", "be a duration law", self.durations)
+        if self.least_replay > self.replay_capacity:
+            rule = f"be at most replay_capacity, which is {self.replay_capacity}"
+            raise require.refuse("least_replay", rule, self.least_replay)
 
 
 RAINBOW = Preset("rainbow")
@@ -65,7 +87,8 @@ RAINBOW = Preset("rainbow")
 RAINBOW_EPS = replace(
     RAINBOW,
     name="rainbow-eps",
-    epsilon=Linear(1.0, 0.01, 1_000_000),
+    # Paper: over 4M frames. As in DQN Zoo, they begin once there is something to learn from.
+    epsilon=Linear(1.0, 0.01, 1_000_000, first_step=RAINBOW.least_replay),
     evaluation_epsilon=0.001,
 )
 
@@ -83,23 +106,23 @@ PRESETS = {preset.name: preset for preset in (RAINBOW, RAINBOW_EPS, RAINBOW_EZ, 
 
 
 def explorer(
-    preset: Preset,
-    num_actions: int,
-    lanes: int = 1,
-    seed: int = 0,
-    first_lane: int = 0,
-    *,
-    evaluates: bool = False,
+    preset: Preset, num_actions: int, lanes: int = 1, seed: int = 0, *, evaluates: bool = False
 ) -> EZGreedy:
     """The policy through which an agent acts.
 
     Args:
         preset: which agent.
         num_actions: how many actions the environment has.
-        lanes: how many environments are stepped together; a schedule counts steps of each lane.
+        lanes: how many environments are stepped together. A schedule of ε counts their steps
+            together, as frames do.
         seed: any non-negative int.
-        first_lane: the fleet-wide number of this batch's first lane.
         evaluates: whether to act with the ε of evaluation; durations are the same.
     """
     epsilon = preset.evaluation_epsilon if evaluates else preset.epsilon
-    return EZGreedy(num_actions, epsilon, preset.durations, lanes, seed, first_lane=first_lane)
+    if isinstance(epsilon, Linear):
+        epsilon = replace(
+            epsilon,
+            steps=max(epsilon.steps // lanes, 1),
+            first_step=epsilon.first_step // lanes,
+        )
+    return EZGreedy(num_actions, epsilon, preset.durations, lanes, seed)

@@ -37,6 +37,8 @@ class Environment(ABC):
         rng: where everything random comes from. It belongs to this environment from now on.
     """
 
+    largest_pixel = 255.0  # what networks divide by
+
     def __init__(
         self,
         name: str,

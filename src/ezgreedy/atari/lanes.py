@@ -76,6 +76,7 @@ class Lanes:
         self.num_actions = first.num_actions
         self.frame_shape = first.frame_shape
         self.observation_shape = first.observation_shape
+        self.largest_pixel = first.largest_pixel
 
     def reset(self) -> Frames:
         """Begins an episode in every lane; the first observations, [lanes, …]."""

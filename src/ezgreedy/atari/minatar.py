@@ -45,6 +45,8 @@ class MinAtar(Environment):
         rng: where everything random comes from; see `Environment`.
     """
 
+    largest_pixel = 1.0
+
     def __init__(
         self, name: str, protocol: Protocol | None = None, *, rng: np.random.Generator
     ) -> None:

@@ -286,7 +286,8 @@ def checked_ints(name: str, value: object, lanes: int, least: int, most: int) ->
 
 def _plain_epsilon(epsilon: Epsilon) -> Any:
     if isinstance(epsilon, Linear):
-        return {"Linear": [epsilon.start, epsilon.end, epsilon.steps]}
+        numbers = [epsilon.start, epsilon.end, epsilon.steps]
+        return {"Linear": numbers + ([epsilon.first_step] if epsilon.first_step else [])}
     if callable(epsilon):
         return "function"
     return epsilon.tolist() if isinstance(epsilon, np.ndarray) else epsilon

@@ -20,19 +20,23 @@ Epsilon = float | FloatArray | Schedule
 
 @dataclass(frozen=True)
 class Linear:
-    """From `start` to `end` over `steps` steps of the lane, then constant.
+    """From `start` to `end` over `steps` steps of the lane, constant before and after.
 
-    The paper's Rainbow agents use Linear(1.0, 0.01, 1_000_000): 4M frames at four frames a step.
+    The paper's Rainbow agents use Linear(1.0, 0.01, 1_000_000, first_step=20_000): 4M frames at
+    four frames a step, once there is something to learn from.
     """
 
     start: float
     end: float
     steps: int
+    first_step: int = 0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "start", require.number("start", self.start, 0.0, 1.0))
         object.__setattr__(self, "end", require.number("end", self.end, 0.0, 1.0))
         object.__setattr__(self, "steps", require.integer("steps", self.steps, least=1))
+        first_step = require.integer("first_step", self.first_step, least=0)
+        object.__setattr__(self, "first_step", first_step)
 
     def __call__(self, step: int) -> float:
         """ε at one absolute step."""
@@ -40,7 +44,7 @@ class Linear:
 
     def at(self, steps: Any) -> Any:
         """ε at many steps at once: a float64 NumPy array or tensor in, the same out."""
-        fraction = (steps / float(self.steps)).clip(0.0, 1.0)
+        fraction = ((steps - float(self.first_step)) / float(self.steps)).clip(0.0, 1.0)
         return self.start * (1.0 - fraction) + self.end * fraction
 
 

@@ -41,7 +41,15 @@ class PseudoCountBonus:
         Args:
             frame: the newest grey frame, uint8, [2 * height, 2 * width].
         """
-        before, after = self.model.update(reduce(frame, self.model.num_levels))
+        return self.of_symbols(reduce(frame, self.model.num_levels))
+
+    def of_symbols(self, image: Image) -> float:
+        """Learn an image that needs no reducing and return its bonus.
+
+        Args:
+            image: of the model's shape and levels, uint8.
+        """
+        before, after = self.model.update(image)
         return bonus(before, after, self.scale, self.form)
 
     def state_dict(self) -> dict[str, Any]:

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from ezgreedy import requirements as require
-from ezgreedy.learning.networks import NetworkSettings, RainbowNetwork
-from ezgreedy.learning.settings import LearnerSettings
+from ezgreedy.learning.networks import RainbowNetwork
+from ezgreedy.learning.settings import LearnerSettings, NetworkSettings
 from ezgreedy.learning.targets import cross_entropy, double_q_target, weighted_loss
 from ezgreedy.replay.frames import ByteArray
 from ezgreedy.replay.memory import Batch

@@ -7,67 +7,14 @@ continues the noise.
 """
 
 import math
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from ezgreedy import requirements as require
+from ezgreedy.learning.settings import NetworkSettings
 from ezgreedy.learning.targets import expected_values, support
-
-
-@dataclass(frozen=True)
-class Convolution:
-    """One layer of a torso: square kernels, no padding, then ReLU."""
-
-    channels: int
-    size: int
-    stride: int = 1
-
-
-ATARI_TORSO = (Convolution(32, 8, 4), Convolution(64, 4, 2), Convolution(64, 3, 1))
-# MinAtar's own DQN: one small layer before 128 hidden units.
-MINATAR_TORSO = (Convolution(16, 3),)
-
-
-@dataclass(frozen=True)
-class NetworkSettings:
-    """What a network looks like; the defaults are Rainbow's on Atari.
-
-    Args:
-        num_actions: how many actions have values.
-        input_shape: of a state, [channels, height, width].
-        torso: convolutions, first to last.
-        hidden_size: units of the hidden layer of each stream.
-        num_atoms: how many atoms a value's distribution has.
-        least_value: the first atom.
-        most_value: the last atom.
-        sigma0: initial scale of the noise; None for a plain network without any.
-        largest_pixel: what an input is divided by, 255 for grey frames and 1 for binary ones.
-    """
-
-    num_actions: int
-    input_shape: tuple[int, int, int] = (4, 84, 84)
-    torso: tuple[Convolution, ...] = ATARI_TORSO
-    hidden_size: int = 512
-    num_atoms: int = 51
-    least_value: float = -10.0
-    most_value: float = 10.0
-    # Deviation: Hessel et al. print 0.5, and advise 0.1 for noise made on the processor.
-    sigma0: float | None = 0.1
-    largest_pixel: float = 255.0
-
-    def __post_init__(self) -> None:
-        require.integer("num_actions", self.num_actions, least=1)
-        require.integer("hidden_size", self.hidden_size, least=1)
-        require.integer("num_atoms", self.num_atoms, least=2)
-        if not self.least_value < self.most_value:
-            raise require.refuse("least_value", f"be less than {self.most_value}", self.least_value)
-        if self.sigma0 is not None:
-            require.number("sigma0", self.sigma0, 0.0)
-        if not self.largest_pixel > 0.0:
-            raise require.refuse("largest_pixel", "be positive", self.largest_pixel)
 
 
 class NoisyLinear(nn.Module):

@@ -63,6 +63,22 @@ class ResultLog:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.path))
         self.num_records += 1
 
+    @property
+    def offset(self) -> int:
+        """How many bytes the file has: where the next record begins."""
+        return os.fstat(self._file).st_size
+
+    def rewind(self, offset: int) -> None:
+        """Forgets everything from an earlier `offset` on: what a resumed run will write again."""
+        data = self.path.read_bytes()
+        if not 0 <= offset <= len(data):
+            rule = f"lie in [0, {len(data)}], the size of {self.path}"
+            raise require.refuse("offset", rule, offset)
+        if offset and data[offset - 1 : offset] != b"\n":
+            raise require.refuse("offset", f"be where a line of {self.path} begins", offset)
+        self.num_records = len(_parsed(self.path, data[:offset]))
+        os.ftruncate(self._file, offset)
+
     def sync(self) -> None:
         """Returns once everything appended so far would survive a power cut."""
         os.fsync(self._file)

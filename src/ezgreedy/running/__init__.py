@@ -1,0 +1,1 @@
+"""What happens: agents are trained, evaluated, interrupted and continued, and their runs kept."""

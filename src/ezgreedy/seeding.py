@@ -1,0 +1,24 @@
+"""One seed of a run, and unrelated ones for everybody who draws in it."""
+
+from zlib import crc32
+
+import numpy as np
+
+from ezgreedy import requirements as require
+
+
+def role_seed(seed: int, role: str, index: int = 0) -> int:
+    """The seed of one role of a run: other roles, indices and runs get unrelated ones.
+
+    Never seed + i, which gives the second environment of one run the stream of the first of the
+    next.
+
+    Args:
+        seed: of the run, any non-negative int.
+        role: what is drawn for, say "environments".
+        index: tells several of the role apart.
+    """
+    seed = require.integer("seed", seed, least=0, most=None)
+    index = require.integer("index", index, least=0)
+    key = (crc32(role.encode()), index)
+    return int(np.random.SeedSequence(seed, spawn_key=key).generate_state(1, np.uint64)[0])
