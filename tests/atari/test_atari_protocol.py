@@ -15,6 +15,9 @@ class Written(Environment):
         self.script = script  # a (reward, is over, lives) for each raw frame
         self.position = 0
 
+    def picture(self):
+        return np.full((1, 1, 3), 10 * self.position, dtype=np.uint8)
+
     def _restart(self):
         self.position = 0
 

@@ -1,10 +1,13 @@
 """Every item of the protocol, on the real emulator."""
 
+import sys
+
+import ale_py
 import numpy as np
 import pytest
 from PIL import Image
 
-from ezgreedy.atari import Emulator, Protocol
+from ezgreedy.atari import Emulator, Lanes, Protocol
 from ezgreedy.atari.emulator import grey
 
 NOOP, FIRE = 0, 1
@@ -130,6 +133,13 @@ def test_actions_stick_as_often_as_they_are_told_to(emulator):
     assert tape(sticky, actions) != tape(free, actions)
 
 
+def test_sticky_actions_are_off_in_the_emulator_itself(name, emulator):
+    machine = emulator(name)._machine
+    assert machine.getFloat("repeat_action_probability") == 0.0  # the emulator's own default is ¼
+    assert machine.getInt("frame_skip") == 1
+    assert ale_py.ALEInterface().getFloat("repeat_action_probability") == 0.25
+
+
 def test_the_action_set_is_minimal_or_full(emulator):
     assert emulator("Freeway").num_actions == 3
     full = emulator("Freeway", has_full_action_set=True)
@@ -201,6 +211,26 @@ def test_raw_rewards_are_returned_and_clipped_ones_given_beside_them(emulator):
     assert steps[-1].episode_return == sum(step.reward for step in steps)
 
 
+def test_scores_are_raw_and_of_the_whole_game(raw_machine):
+    # Neither of clipped rewards nor of single lives, also where the next game has begun.
+    lanes = Lanes("MsPacman", 1, Protocol(most_noop_frames=0), seed=0)
+    machine = raw_machine("MsPacman")
+    lanes.reset()
+    score, clipped, lives = 0, 0.0, set()
+    for action in actions_for(lanes, 2000):
+        steps = lanes.step([action])
+        for _ in range(4):
+            score += machine.act(machine.getMinimalActionSet()[action])
+        lives.add(machine.lives())
+        clipped += steps.clipped_rewards[0]
+        if steps.finished[0]:
+            break
+    assert machine.game_over()
+    assert lives == {0, 1, 2, 3}
+    assert steps.episode_returns[0] == score > clipped + 100
+    assert lanes.step([NOOP]).episode_returns[0] == 0.0
+
+
 def test_lost_points_are_clipped_too(emulator):
     env = emulator("Pong", reward_bound=0.5)
     env.reset()
@@ -236,6 +266,24 @@ def test_a_restored_game_continues_bit_for_bit(name, emulator):
     assert tape(other, actions[37:]) == continued
     env.load_state_dict(state)  # and the state itself has not moved on
     assert tape(env, actions[37:]) == continued
+
+
+def test_after_loading_a_state_pictures_are_right_from_the_next_step_on(emulator):
+    env, other = emulator("Pong"), emulator("Pong")
+    env.reset(), tape(env, [2] * 30)
+    other.load_state_dict(env.state_dict())
+    env.step(NOOP), other.step(NOOP)
+    assert np.array_equal(env.picture(), other.picture())
+    kept = env.picture().copy()
+    env.picture()[:] = 0
+    assert np.array_equal(env.picture(), kept)
+
+
+def test_without_the_package_its_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ale_py", None)
+    words = r"Pong needs ale_py, .* \(pip install 'ezgreedy\[deep\]'\)"
+    with pytest.raises(ValueError, match=words):
+        Emulator("Pong", rng=np.random.default_rng(0))
 
 
 def test_foreign_states_are_refused_and_change_nothing(emulator):

@@ -1,9 +1,11 @@
+import inspect
+import sys
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from ezgreedy.atari import MINATAR, Lanes, MinAtar, make
+from ezgreedy.atari import MINATAR, Lanes, MinAtar, make, pictures
 from ezgreedy.atari.minatar import GAMES, PREFIX
 
 pytest.importorskip("minatar", reason="MinAtar is not installed")
@@ -83,6 +85,60 @@ def test_actions_stick_one_time_in_ten():
     share = np.mean(np.array(executed) != np.array(actions))
     # A stuck action is the one before: different here, unless that one had stuck itself.
     assert 0.07 < share < 0.12
+
+
+def test_the_protocol_is_the_packages_own():
+    from minatar import Environment
+
+    defaults = {
+        key: parameter.default
+        for key, parameter in inspect.signature(Environment).parameters.items()
+    }
+    assert defaults["sticky_action_prob"] == MINATAR.sticky_probability == 0.1
+    assert defaults["difficulty_ramping"] is True
+    for name in GAMES:
+        env = make(PREFIX + name, rng=np.random.default_rng(0))
+        assert getattr(env._machine, "ramping", True)
+        assert env.num_actions == Environment(name).num_actions() == 6
+
+
+@each_game
+def test_pictures_show_every_square_in_the_colour_of_its_last_plane(name):
+    env = make(name, rng=np.random.default_rng(0))
+    env.reset()
+    tape(env, actions_for(env, 30))
+    picture, planes = env.picture(), env.state_dict()["stack"][-1]
+    assert (picture.shape, picture.dtype) == ((160, 160, 3), np.uint8)
+    squares = picture.reshape(10, 16, 10, 16, 3)
+    assert (squares == squares[:, :1, :, :1]).all()  # each a block of one colour
+    colours = {}
+    for row, column in np.ndindex(10, 10):
+        planes_here = np.flatnonzero(planes[:, row, column])
+        on_top = planes_here[-1] if planes_here.size else -1
+        colours.setdefault(on_top, set()).add(tuple(squares[row, 0, column, 0].tolist()))
+    assert colours[-1] == {(0, 0, 0)}
+    assert all(len(shades) == 1 for shades in colours.values())
+    assert len(set.union(*colours.values())) == len(colours) > 2
+
+
+def test_later_planes_lie_on_top_of_others():
+    planes = np.zeros((2, 5, 12), dtype=np.bool_)
+    planes[0, 0, 3] = planes[0, 1, 7] = True
+    planes[1, 2, [3, 7]] = True
+    picture = pictures.of_planes(planes)
+    assert picture.shape == (64, 160, 3)
+    assert np.array_equal(picture[32, 64], picture[0, 32])
+    assert not np.array_equal(picture[32, 64], picture[0, 0])
+    assert np.array_equal(pictures.of_planes(np.ones((300, 1, 1), np.bool_)).shape, (300, 1, 3))
+
+
+def test_without_the_package_its_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "minatar", None)
+    for loaded in [item for item in sys.modules if item.startswith("minatar.")]:
+        monkeypatch.delitem(sys.modules, loaded)
+    words = r"minatar/breakout needs minatar, .* \(pip install 'ezgreedy\[minatar\]'\)"
+    with pytest.raises(ValueError, match=words):
+        make("minatar/breakout", rng=np.random.default_rng(0))
 
 
 def test_lanes_play_minatar_too():

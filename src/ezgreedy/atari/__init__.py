@@ -1,24 +1,29 @@
-"""Where images come from: Atari games and MinAtar under one protocol, resumable to the bit.
+"""Where images come from: Atari, MinAtar and Gymnasium under one protocol, resumable to the bit.
 
     from ezgreedy.atari import Lanes
     lanes = Lanes("Freeway", 8, seed=0)
 
-Needs the `deep` extra; the emulators are imported when the first game is made.
+Needs the `deep` extra, MinAtar the `minatar` one; packages are imported when a game is first made.
 """
 
 from ezgreedy.atari.emulator import Emulator
 from ezgreedy.atari.environment import Environment
 from ezgreedy.atari.games import HARD_EXPLORATION, Game, game, games
+from ezgreedy.atari.gymnasium_env import GYMNASIUM, GymnasiumImages
+from ezgreedy.atari.gymnasium_machine import EnvironmentFault
 from ezgreedy.atari.lanes import Lanes, LaneSteps, make
 from ezgreedy.atari.minatar import MINATAR, MinAtar
 from ezgreedy.atari.protocol import Protocol, Step
 
 __all__ = [
+    "GYMNASIUM",
     "HARD_EXPLORATION",
     "MINATAR",
     "Emulator",
     "Environment",
+    "EnvironmentFault",
     "Game",
+    "GymnasiumImages",
     "LaneSteps",
     "Lanes",
     "MinAtar",

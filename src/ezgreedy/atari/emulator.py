@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ezgreedy import requirements as require
+from ezgreedy.atari import packages
 from ezgreedy.atari.environment import Environment
 from ezgreedy.atari.games import Game, game
 from ezgreedy.atari.protocol import Frames, Protocol
@@ -119,13 +120,12 @@ def shrink(picture: Frames, size: int) -> Frames:
 
 def _machine(played: Game) -> Any:
     """An emulator with the cartridge in and nothing of its own random, skipped or limited."""
-    from ale_py import ALEInterface, LoggerMode, roms
-
-    ALEInterface.setLoggerMode(LoggerMode.Error)
-    cartridge = roms.get_rom_path(played.rom)
+    ale_py: Any = packages.imported("ale_py", played.name, "deep")
+    ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)
+    cartridge = ale_py.roms.get_rom_path(played.rom)
     if cartridge is None:
         raise FileNotFoundError(f"ale-py has no cartridge of {played.name}")
-    machine = ALEInterface()
+    machine = ale_py.ALEInterface()
     machine.setInt("random_seed", 0)
     machine.setInt("frame_skip", 1)
     machine.setInt("max_num_frames_per_episode", 0)

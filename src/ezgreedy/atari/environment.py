@@ -1,8 +1,9 @@
 """What every game shares: the protocol, carried out frame by frame, and exact resuming.
 
 A subclass is a machine that restarts, acts for one raw frame, shows its screen, turns screens into
-one frame of an observation and says how many lives are left. How long an action lasts, what is
-pooled and stacked, what ends an episode and what is random is decided here, once.
+one frame of an observation or a picture for people and says how many lives are left. How long an
+action lasts, what is pooled and stacked, what ends an episode and what is random is decided here,
+once.
 """
 
 import math
@@ -98,7 +99,8 @@ class Environment(ABC):
         has_lost_life = lives < self._lives_left
         self._lives_left = lives
         has_no_future = terminated or (has_lost_life and self.protocol.zeroes_discount_on_life_loss)
-        truncated = not terminated and self._episode_frames >= self.protocol.most_episode_frames
+        is_capped = self._episode_frames >= self.protocol.most_episode_frames
+        truncated = not terminated and (is_capped or self._is_cut_off())
         self._is_running = not (terminated or truncated)
         bound = self.protocol.reward_bound
         return Step(
@@ -159,6 +161,10 @@ class Environment(ABC):
         return restore
 
     @abstractmethod
+    def picture(self) -> Frames:
+        """What a person would look at: uint8 RGB [height, width, 3], shared with nothing."""
+
+    @abstractmethod
     def _restart(self) -> None:
         """Puts the machine at the beginning of a game."""
 
@@ -173,6 +179,10 @@ class Environment(ABC):
     @abstractmethod
     def _frame(self, screens: list[NDArray[Any]]) -> Frames:
         """One frame of an observation, from the raw screens to be pooled: at least one."""
+
+    def _is_cut_off(self) -> bool:
+        """Whether the machine stopped after the last action without an end, as time limits do."""
+        return False
 
     @abstractmethod
     def _lives(self) -> int:
@@ -195,9 +205,10 @@ class Environment(ABC):
             gained, is_over = self._act(self._executed(action))
             reward += gained
             self._episode_frames += 1
-            if position >= first_pooled:
+            is_cut_off = not is_over and self._is_cut_off()
+            if position >= first_pooled or is_cut_off:  # a cut-off bootstraps from what it shows
                 screens.append(self._screen())
-            if is_over:
+            if is_over or is_cut_off:
                 break
         frame = self._frame(screens) if screens else np.zeros(self.frame_shape, dtype=np.uint8)
         return frame, reward, is_over

@@ -14,7 +14,10 @@ import numpy as np
 from ezgreedy import requirements as require
 from ezgreedy.atari.emulator import Emulator
 from ezgreedy.atari.environment import Environment
-from ezgreedy.atari.minatar import PREFIX, MinAtar
+from ezgreedy.atari.gymnasium_env import PREFIX as GYMNASIUM_PREFIX
+from ezgreedy.atari.gymnasium_env import GymnasiumImages
+from ezgreedy.atari.minatar import PREFIX as MINATAR_PREFIX
+from ezgreedy.atari.minatar import MinAtar
 from ezgreedy.atari.protocol import Frames, Protocol
 from ezgreedy.requirements import BoolArray, FloatArray, IntArray
 
@@ -129,9 +132,15 @@ class Lanes:
 
 
 def make(name: str, protocol: Protocol | None = None, *, rng: np.random.Generator) -> Environment:
-    """A game by name: "Freeway" on the emulator, "minatar/freeway" on MinAtar."""
-    if isinstance(name, str) and name.startswith(PREFIX):
+    """A game by name.
+
+    "Freeway" is played on the emulator, "minatar/freeway" on MinAtar, and "gymnasium/CarRacing-v3"
+    is the environment of that id.
+    """
+    if isinstance(name, str) and name.startswith(MINATAR_PREFIX):
         return MinAtar(name, protocol, rng=rng)
+    if isinstance(name, str) and name.startswith(GYMNASIUM_PREFIX):
+        return GymnasiumImages(name, protocol, rng=rng)
     return Emulator(name, protocol, rng=rng)
 
 

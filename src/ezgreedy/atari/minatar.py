@@ -1,17 +1,18 @@
 """MinAtar: five games of 10 × 10 squares, on which a laptop sees an agent learn.
 
 The games are those of the `minatar` package; what is random in them draws from our generator, and
-their state is read and written as plain data, so that they resume to the bit like the emulator.
+their state is read and written as plain data, so that they resume to the bit like the emulator. The
+package has an extra of its own: it is under the GPL 3 and needs pandas and seaborn.
 """
 
 from collections.abc import Callable
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ezgreedy import requirements as require
+from ezgreedy.atari import packages, pictures
 from ezgreedy.atari.environment import Environment
 from ezgreedy.atari.games import near
 from ezgreedy.atari.protocol import Frames, Protocol
@@ -19,8 +20,10 @@ from ezgreedy.atari.protocol import Frames, Protocol
 PREFIX = "minatar/"
 GAMES = ("asterix", "breakout", "freeway", "seaquest", "space_invaders")
 
-# As in the published MinAtar results: every frame is a step and shows everything, all six actions
-# are on offer in every game, and one action in ten sticks.
+# Every frame is a step, one action in ten sticks and games grow harder: the defaults of the
+# package's Environment. All six actions are on offer in every game: its README says that the
+# published results use them. One difference: the first action of an episode sticks to the no-op
+# here, and in the package to the last action of the episode before.
 MINATAR = Protocol(
     frame_skip=1,
     pooled_frames=1,
@@ -56,9 +59,8 @@ class MinAtar(Environment):
         known = [PREFIX + item for item in GAMES]
         if name not in known:
             raise require.refuse("game", f"be a MinAtar game{near(str(name), known)}", name)
-        self._machine: Any = import_module(f"minatar.environments.{name.removeprefix(PREFIX)}").Env(
-            ramping=True
-        )
+        module = f"minatar.environments.{name.removeprefix(PREFIX)}"
+        self._machine: Any = packages.imported(module, name, "minatar").Env(ramping=True)
         self._actions = (
             list(range(_NUM_FULL_ACTIONS))
             if protocol.has_full_action_set
@@ -69,6 +71,10 @@ class MinAtar(Environment):
         # The old interface that the games speak, on the bits of our generator.
         self._machine.random = np.random.RandomState(rng.bit_generator)
         self._machine.reset()
+
+    def picture(self) -> Frames:
+        """The planes in a colour each, later ones on top: uint8 RGB [160, 160, 3]."""
+        return pictures.of_planes(self._screen())
 
     def _restart(self) -> None:
         self._machine.reset()
