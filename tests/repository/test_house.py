@@ -34,6 +34,7 @@ ROOMS = [
     "kernels",
     "grid_walks",
     "results",
+    "running",
     "analysis",
     "figures",
     "demonstration",
@@ -56,6 +57,7 @@ HEAVY = {
     "rich",
     "jinja2",
     "plotly",
+    "safetensors",
 }
 BANNED_NAMES = {"utils", "common", "helpers", "misc"}
 
