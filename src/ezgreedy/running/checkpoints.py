@@ -103,7 +103,7 @@ class Checkpoints:
         self._make_directories()
         draft = self.directory / f".tmp-{step}-{os.getpid()}"
         durable.remove(draft)
-        made: list[str] = []
+        made: dict[str, Digest] = {}
         try:
             draft.mkdir()
             manifest = self._write(draft, step, encoded, plans, made)
@@ -111,7 +111,7 @@ class Checkpoints:
                 self._publish(draft, step, manifest)
         except BaseException:
             if draft.exists():  # otherwise it is published, and its segments are in use
-                for name in set(made) - self._names_in_use():
+                for name in made.keys() - self._names_in_use():
                     durable.remove(self._segments / name)
             raise
         finally:
@@ -191,18 +191,18 @@ class Checkpoints:
         step: int,
         encoded: Encoded,
         plans: Mapping[str, list[Segment | range]],
-        made: list[str],
+        made: dict[str, Digest],
     ) -> Manifest:
-        """Write all files; segments go to their place at once, and their names into `made`."""
-        files = dict(self._known[-1].manifest.files) if self._known else {}
+        """Write all files; new segments go to their place at once, and are noted in `made`."""
         tails = {
-            path: self._cover(draft, path, encoded.tails[path], plan, files, made)
+            path: self._cover(draft, path, encoded.tails[path], plan, made)
             for path, plan in plans.items()
         }
         durable.sync_directory(self._segments)
+        earlier = self._known[-1].manifest.files if self._known else {}
+        used = [name for tail in tails.values() for *_, name in tail.segments]
+        files = {name: made.get(name) or earlier[name] for name in used}
         files[ARRAYS] = durable.write_file(draft / ARRAYS, [_as_safetensors(encoded.arrays)])
-        used = {ARRAYS, *(name for tail in tails.values() for *_, name in tail.segments)}
-        files = {name: digest for name, digest in files.items() if name in used}
         manifest = Manifest(step, self._identity, files, tails, encoded.tree)
         durable.write_file(draft / META, [manifest.as_bytes()])
         durable.sync_directory(draft)
@@ -214,17 +214,17 @@ class Checkpoints:
         path: str,
         tail: Tail,
         plan: list[Segment | range],
-        files: dict[str, Digest],
-        made: list[str],
+        made: dict[str, Digest],
     ) -> Coverage:
         segments = []
         for part in plan:
             if isinstance(part, range):
                 digest = durable.write_file(draft / "rows", row_chunks(tail, part))
                 part = Segment(part.start, part.stop, segment_name(path, part, digest.sha256))
-                made.append(part.name)
+                made[part.name] = digest
+                if (self._segments / part.name).is_dir():  # damage of a strange kind
+                    durable.remove(self._segments / part.name)
                 (draft / "rows").replace(self._segments / part.name)
-                files[part.name] = digest
             segments.append(part)
         layout = (tail.array.dtype.str, tail.array.shape, tail.num_written)
         return Coverage(*layout, tuple(segments))
@@ -317,8 +317,7 @@ def _storable(array: Array) -> Array:
 def _read_arrays(path: Path, digest: Digest) -> dict[str, Array]:
     from safetensors import SafetensorError, safe_open
 
-    for _ in durable.read_verified(path, digest):
-        pass
+    durable.read_verified(path, digest, durable.scratch(digest.size))
     try:
         with safe_open(path, framework="np") as file:
             return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118

@@ -102,34 +102,44 @@ def read_small(path: Path, most: int) -> bytes:
         size = os.fstat(file).st_size
         if size > most:
             raise DamagedError(path, f"has {size} bytes, more than the {most} that are allowed")
-        return b"".join(_chunks(file, size, CHUNK_BYTES))
+        data = bytearray(size)
+        _fill(path, file, memoryview(data))
+    return bytes(data)
 
 
-def read_verified(path: Path, digest: Digest, chunk_bytes: int = CHUNK_BYTES) -> Iterator[bytes]:
-    """The chunks of a file; refused at the end unless they were what the digest says.
+def read_verified(path: Path, digest: Digest, buffers: Iterable[memoryview]) -> None:
+    """Fill buffers with a file, one after the other, and refuse it if it is not the one meant.
 
     Args:
         path: the file.
         digest: what it is known by; a file of another size is refused before it is read.
-        chunk_bytes: the length of all chunks but the last.
+        buffers: of bytes, as many as the digest says in all.
     """
     checksum = hashlib.sha256()
     with opened(path) as file:
         size = os.fstat(file).st_size
         if size != digest.size:
             raise DamagedError(path, f"has {size} bytes instead of {digest.size}")
-        for chunk in _chunks(file, size, chunk_bytes):
-            checksum.update(chunk)
-            yield chunk
+        for buffer in buffers:
+            _fill(path, file, buffer)
+            checksum.update(buffer)
     if checksum.hexdigest() != digest.sha256:
         raise DamagedError(path, "its SHA-256 is wrong")
 
 
-def _chunks(file: int, size: int, chunk_bytes: int) -> Iterator[bytes]:
-    with open(file, "rb", closefd=False) as reader:
-        while size > 0 and (chunk := reader.read(min(chunk_bytes, size))):
-            size -= len(chunk)
-            yield chunk
+def scratch(size: int) -> Iterator[memoryview]:
+    """Buffers for so many bytes that are to be read but not kept."""
+    space = memoryview(bytearray(min(size, CHUNK_BYTES)))
+    for start in range(0, size, CHUNK_BYTES):
+        yield space[: size - start]
+
+
+def _fill(path: Path, file: int, buffer: memoryview) -> None:
+    while len(buffer):
+        count = os.readv(file, [buffer])
+        if count == 0:
+            raise DamagedError(path, "became shorter while it was read")
+        buffer = buffer[count:]
 
 
 def remove(path: Path) -> None:

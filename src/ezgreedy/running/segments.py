@@ -10,12 +10,19 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ezgreedy.running.durable_files import CHUNK_BYTES, DamagedError, Digest, read_verified
+from ezgreedy.running.durable_files import (
+    CHUNK_BYTES,
+    DamagedError,
+    Digest,
+    read_verified,
+    scratch,
+)
 from ezgreedy.running.state_tree import Tail, checked_layout, require_finite
 
 MOST_SEGMENTS = 256
@@ -146,7 +153,7 @@ def require_new_rows_finite(path: str, tail: Tail, parts: Sequence[Segment | ran
 
 
 def row_chunks(tail: Tail, items: range) -> Iterator[memoryview]:
-    """The bytes of consecutive items, a few MB at a time."""
+    """The bytes of consecutive items, a few MB at a time; the ring's own, if it is contiguous."""
     per_chunk = max(CHUNK_BYTES * len(tail.array) // tail.array.nbytes, 1)
     for rows in tail.rows(items):
         for start in range(0, len(rows), per_chunk):
@@ -169,14 +176,8 @@ def read_tail(folder: Path, coverage: Coverage, digests: Mapping[str, Digest]) -
             raise DamagedError(folder / name, "is listed with a size that its items do not have")
     # Rows without an item are never touched, so that they take no memory yet.
     tail = Tail(np.zeros(shape, dtype), coverage.num_written)
-    flat = tail.array.reshape(shape[0], -1).view(np.uint8)
-    per_chunk = max(CHUNK_BYTES // row_bytes, 1)
-    for first, _, name in coverage.segments:
-        item = first
-        for chunk in read_verified(folder / name, digests[name], per_chunk * row_bytes):
-            rows = np.frombuffer(chunk, dtype=np.uint8).reshape(-1, row_bytes)
-            items = np.arange(item, item + len(rows))
-            held = items >= tail.window.start
-            flat[items[held] % shape[0]] = rows[held]
-            item += len(rows)
+    for first, end, name in coverage.segments:
+        held = range(max(first, tail.window.start), end)
+        expired = scratch((held.start - first) * row_bytes)
+        read_verified(folder / name, digests[name], chain(expired, row_chunks(tail, held)))
     return tail

@@ -165,7 +165,7 @@ def decode(tree: Any, array_at: Callable[[str], Array], tail_at: Callable[[str],
         return [decode(item, array_at, tail_at) for item in tree]
     if not isinstance(tree, dict):
         return tree
-    tag, value = next(iter(tree.items()), ("", ""))
+    (tag, value), *_ = tree.items()
     if tag == "dict":
         return {
             decode(key, array_at, tail_at): decode(inner, array_at, tail_at) for key, inner in value
