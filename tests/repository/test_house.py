@@ -35,6 +35,7 @@ ROOMS = [
     "kernels",
     "grid_walks",
     "results",
+    "running",
     "analysis",
     "figures",
     "demonstration",
@@ -57,6 +58,7 @@ HEAVY = {
     "rich",
     "jinja2",
     "plotly",
+    "safetensors",
 }
 BANNED_NAMES = {"utils", "common", "helpers", "misc"}
 

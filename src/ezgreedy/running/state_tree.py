@@ -1,0 +1,203 @@
+"""A run's state as plain data beside named arrays, and back again without a change.
+
+States are nested dicts, lists and tuples of None, bools, ints, floats, strings, bytes, NumPy arrays
+and numbers, and `Tail`s. What JSON would change (large ints, keys that are no strings, tuples) is
+written as a JSON object with one tag. Nothing here can hold code, and nothing non-finite gets in.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ezgreedy import requirements as require
+
+Array = NDArray[Any]
+
+MOST_NESTED = 100
+# Bools, ints, unsigned ints, floats and complex numbers: what can be said by its bytes alone.
+NUMBER_KINDS = "biufc"
+_NUMBERS = "an array of numbers or bools"
+_CONTENTS = "hold None, bool, int, float, str, bytes, lists, dicts, NumPy numbers and Tails only"
+
+
+class Tail:
+    """The newest rows of an endless sequence, which a checkpoint needs to write only once.
+
+    Items are numbered from 0. The array is a ring: item i is in row i % len(array), so that it
+    holds items [max(0, num_written − len(array)), num_written). An item never changes once it is
+    written; what unwritten rows hold means nothing, and they come back as zeros.
+
+    Args:
+        array: the ring, [length, ...], with at least one byte per row. It is not copied.
+        num_written: how many items the sequence has had so far.
+    """
+
+    def __init__(self, array: Array, num_written: int) -> None:
+        if not isinstance(array, np.ndarray) or array.dtype.kind not in NUMBER_KINDS:
+            raise require.refuse_type("array", f"be {_NUMBERS}", array)
+        if array.ndim == 0 or array.nbytes == 0:
+            raise require.refuse("array", "have rows, and bytes in them", array.shape)
+        self.array = array
+        self.num_written = require.integer("num_written", num_written, least=0)
+
+    @property
+    def window(self) -> range:
+        """The numbers of the items it holds."""
+        return range(max(0, self.num_written - len(self.array)), self.num_written)
+
+    def rows(self, items: range) -> list[Array]:
+        """The rows of consecutive items it holds, as one or two views."""
+        if not len(items):
+            return []
+        length = len(self.array)
+        first, end = items.start % length, (items.stop - 1) % length + 1
+        if first < end:
+            return [self.array[first:end]]
+        return [self.array[first:], self.array[:end]]
+
+    def __repr__(self) -> str:
+        shape, dtype = self.array.shape, self.array.dtype
+        return f"Tail(array of {dtype} {shape}, num_written={self.num_written})"
+
+
+@dataclass
+class Encoded:
+    """A state taken apart: plain data that JSON keeps, and what it refers to by path."""
+
+    tree: Any = None
+    arrays: dict[str, Array] = field(default_factory=dict)
+    tails: dict[str, Tail] = field(default_factory=dict)
+
+
+def encode(state: Mapping[str, Any]) -> Encoded:
+    """Take a state apart, or refuse it by the path of what cannot be kept."""
+    if not isinstance(state, Mapping):
+        raise require.refuse_type("state", "be a dict", state)
+    encoder = _Encoder()
+    encoder.parts.tree = encoder.node("state", state, 0)
+    return encoder.parts
+
+
+def require_finite(path: str, array: Array) -> None:
+    """Refuse an array with NaN or an infinity in it, and say where."""
+    if array.dtype.kind in "fc" and not (finite := np.isfinite(array)).all():
+        index = tuple(int(i) for i in np.argwhere(~finite)[0])
+        value = require.Described(f"{array[index]} at {list(index)}" if index else str(array))
+        raise require.refuse(path, "be finite", value)
+
+
+class _Encoder:
+    def __init__(self) -> None:
+        self.parts = Encoded()
+
+    def node(self, path: str, value: Any, depth: int) -> Any:
+        if depth > MOST_NESTED:
+            rule = f"be nested at most {MOST_NESTED} deep"
+            raise require.refuse("state", rule, require.Described("more"))
+        if value is None or type(value) in (bool, str):
+            return value
+        if type(value) in (int, float):
+            return _number(path, value)
+        if isinstance(value, Mapping) or type(value) in (list, tuple):
+            return self._container(path, value, depth)
+        return self._reference(path, value)
+
+    def _container(self, path: str, value: Any, depth: int) -> Any:
+        if isinstance(value, Mapping):
+            for key in value:
+                if type(key) not in (str, int):
+                    raise require.refuse_type(path, "have keys that are str or int", key)
+            items = [
+                [_key(key), self.node(f"{path}[{key!r}]", inner, depth + 1)]
+                for key, inner in value.items()
+            ]
+            return {"dict": items}
+        inner = [self.node(f"{path}[{i}]", item, depth + 1) for i, item in enumerate(value)]
+        return inner if type(value) is list else {"tuple": inner}
+
+    def _reference(self, path: str, value: Any) -> Any:
+        if isinstance(value, Tail):
+            self.parts.tails[path] = value
+            return {"tail": path}
+        if type(value) is bytes:
+            return self._array("bytes", path, np.frombuffer(value, dtype=np.uint8))
+        if isinstance(value, np.generic):
+            return self._array("number", path, np.asarray(value))
+        if type(value) in (np.ndarray, np.memmap):
+            return self._array("array", path, value)
+        raise require.refuse_type(path, _CONTENTS, value)
+
+    def _array(self, tag: str, path: str, array: Array) -> dict[str, Any]:
+        if array.dtype.kind not in NUMBER_KINDS:
+            raise require.refuse_type(path, f"be {_NUMBERS}, not {array.dtype}", array)
+        require_finite(path, array)
+        self.parts.arrays[path] = array
+        return {tag: path, "dtype": array.dtype.str, "shape": list(array.shape)}
+
+
+def _number(path: str, value: Any) -> Any:
+    if type(value) is float:
+        if not math.isfinite(value):
+            raise require.refuse(path, "be finite", value)
+        return value
+    # JSON readers agree on 64 bits, and Python's own refuses ints of many thousand digits.
+    return value if -(2**63) <= value < 2**63 else {"int": hex(value)}
+
+
+def _key(key: str | int) -> Any:
+    return key if isinstance(key, str) else {"int": hex(key)}
+
+
+def decode(tree: Any, array_at: Callable[[str], Array], tail_at: Callable[[str], Tail]) -> Any:
+    """Put a state together again; data that `encode` never gives raises one of many errors.
+
+    Args:
+        tree: from `encode`, by way of JSON.
+        array_at: the array of a path; only its bytes matter.
+        tail_at: the tail of a path.
+    """
+    if isinstance(tree, list):
+        return [decode(item, array_at, tail_at) for item in tree]
+    if not isinstance(tree, dict):
+        return tree
+    (tag, value), *_ = tree.items()
+    if tag == "dict":
+        return {
+            decode(key, array_at, tail_at): decode(inner, array_at, tail_at) for key, inner in value
+        }
+    if tag == "tuple":
+        return tuple(decode(value, array_at, tail_at))
+    if tag == "int":
+        return int(value, 16)
+    if tag == "tail":
+        return tail_at(value)
+    return _restored(tag, array_at(value), tree)
+
+
+def _restored(tag: str, raw: Array, node: dict[str, Any]) -> Any:
+    dtype, shape = checked_layout(node["dtype"], node["shape"])
+    if raw.nbytes != dtype.itemsize * prod(shape):
+        raise ValueError("an array has another size than its shape says")
+    array = np.ascontiguousarray(raw).reshape(-1).view(np.uint8).view(dtype).reshape(shape)
+    if tag == "bytes":
+        return array.tobytes()
+    if tag == "number":
+        return array[()]
+    if tag == "array":
+        return array if array.flags.writeable else array.copy()
+    raise ValueError(f"unknown tag {tag!r}")
+
+
+def checked_layout(dtype: Any, shape: Any) -> tuple[np.dtype[Any], tuple[int, ...]]:
+    """A stored dtype and shape, unless they are not what `encode` writes."""
+    parsed = np.dtype(str(dtype))
+    if parsed.kind not in NUMBER_KINDS or parsed.str != dtype:
+        raise ValueError(f"unknown dtype {dtype!r}")
+    if not isinstance(shape, Sequence) or not all(type(n) is int and n >= 0 for n in shape):
+        raise ValueError(f"no shape: {shape!r}")
+    return parsed, tuple(shape)
