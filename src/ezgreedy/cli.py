@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ezgreedy import __version__, demonstration
-from ezgreedy.commands import coverage, listing, reporting, reproducing
+from ezgreedy.commands import coverage, listing, reporting, reproducing, training
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -42,6 +42,7 @@ def _parser() -> argparse.ArgumentParser:
     reproducing.add_parser(commands)
     coverage.add_parser(commands)
     reporting.add_parser(commands)
+    training.add_parsers(commands)
     return parser
 
 

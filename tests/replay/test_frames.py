@@ -1,5 +1,7 @@
 """The frame store against lists of whole episodes; refusals before memory runs out."""
 
+import copy
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -108,16 +110,18 @@ def test_a_restored_store_gathers_the_same():
     store = FrameStore(12, SHAPE, stack=3, lanes=2)
     for number in range(20):
         store.append(number % 2, numbered(number), starts_episode=number % 7 < 2)
-    state = {name: array.copy() for name, array in store.state_dict().items()}
+    state = copy.deepcopy(store.state_dict())
     restored = FrameStore(12, SHAPE, stack=3, lanes=2)
     restored.load_state_dict(state)
     for lane in range(2):
         assert restored.expiring(lane) == store.expiring(lane)
         for each in (store, restored):
             each.append(lane, numbered(50), starts_episode=False)
-    for name, array in store.state_dict().items():
-        np.testing.assert_array_equal(array, restored.state_dict()[name])
-    with pytest.raises(ValueError, match="state must hold frames of shape"):
+    for name, tails in store.state_dict().items():
+        for tail, other in zip(tails, restored.state_dict()[name], strict=True):
+            np.testing.assert_array_equal(tail.array, other.array)
+            assert tail.num_written == other.num_written
+    with pytest.raises(ValueError, match="state must hold frames of 2 lanes"):
         FrameStore(14, SHAPE, stack=3, lanes=2).load_state_dict(state)
 
 
@@ -141,7 +145,7 @@ def test_a_million_transitions_take_at_most_seven_and_a_half_gigabytes():
 def test_what_is_kept_is_what_was_announced():
     capacity = 4096
     store = FrameStore(capacity, (1, 84, 84))
-    kept = sum(array.nbytes for array in store.state_dict().values())
+    kept = sum(tail.array.nbytes for tails in store.state_dict().values() for tail in tails)
     assert capacity * 7056 <= kept <= required_bytes(capacity, (1, 84, 84))
 
 

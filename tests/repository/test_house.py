@@ -23,6 +23,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 ROOMS = [
     "requirements",
     "seeding",
+    "tail",
     "compilation",
     "finite_mdp",
     "envs",

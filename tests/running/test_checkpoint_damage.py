@@ -21,7 +21,7 @@ from safetensors.numpy import save as as_safetensors
 
 from ezgreedy.running import durable_files, manifest
 from ezgreedy.running.checkpoints import Checkpoints
-from ezgreedy.running.state_tree import Tail
+from ezgreedy.tail import Tail
 from support.states import assert_same
 
 IDENTITY = {"game": "Freeway"}
@@ -366,7 +366,7 @@ import sys, resource
 from pathlib import Path
 import numpy as np
 from ezgreedy.running.checkpoints import Checkpoints
-from ezgreedy.running.state_tree import Tail
+from ezgreedy.tail import Tail
 
 checkpoints = Checkpoints(Path(sys.argv[1]), {})
 ring = np.ones((100, 1000), dtype=np.uint8)

@@ -19,7 +19,7 @@ NUM_KILLS = 60
 
 STATES = """
 import numpy as np
-from ezgreedy.running.state_tree import Tail
+from ezgreedy.tail import Tail
 
 def state_at(step):
     num_written = 7 * step

@@ -22,7 +22,7 @@ from ezgreedy.running.segments import (
     parts_to_write,
     segment_name,
 )
-from ezgreedy.running.state_tree import Tail
+from ezgreedy.tail import Tail
 from support.states import assert_same
 
 

@@ -13,7 +13,7 @@ from hypothesis.extra import numpy as hnp
 pytest.importorskip("safetensors")
 
 from ezgreedy.running.checkpoints import Checkpoints, Loaded
-from ezgreedy.running.state_tree import Tail
+from ezgreedy.tail import Tail
 from support.states import assert_same
 
 DTYPES = [

@@ -16,6 +16,7 @@ from ezgreedy.atari.lanes import LaneSteps
 from ezgreedy.atari.protocol import Frames
 from ezgreedy.intrinsic.cts import CTSModel, reduce
 from ezgreedy.intrinsic.pseudo_counts import PseudoCountBonus
+from ezgreedy.learning.conversion import as_arrays, as_tensors
 from ezgreedy.learning.learner import Learner
 from ezgreedy.learning.networks import RainbowNetwork
 from ezgreedy.learning.settings import NetworkSettings
@@ -117,20 +118,18 @@ class Rainbow:
         if self._actions is not None:
             raise RuntimeError("state_dict must not come between act and observe")
         return {
-            "learner": self.learner.state_dict(),
+            "learner": as_arrays(self.learner.state_dict()),
             "memory": self.memory.state_dict(),
             "explorer": self.explorer.state_dict(),
             "bonus": None if self._bonus is None else self._bonus.state_dict(),
             "num_steps": self._num_steps,
-            "means": [
-                mean.state() for mean in (self._losses, self._gradient_norms, self._bonuses)
-            ],
+            "means": [mean.state() for mean in (self._losses, self._gradient_norms, self._bonuses)],
             "counted": list(self._counted),
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Continue from a state of an agent with the same settings."""
-        self.learner.load_state_dict(state["learner"])
+        self.learner.load_state_dict(as_tensors(state["learner"]))
         self.memory.load_state_dict(state["memory"])
         self.explorer.load_state_dict(state["explorer"])
         if self._bonus is not None:
@@ -256,9 +255,7 @@ def network_settings(preset: Preset, surface: Surface) -> NetworkSettings:
 
 
 def _memory(preset: Preset, surface: Surface, lanes: int, seed: int) -> ReplayMemory:
-    frames = FrameStore(
-        preset.replay_capacity, surface.frame_shape, surface.stacked_frames, lanes
-    )
+    frames = FrameStore(preset.replay_capacity, surface.frame_shape, surface.stacked_frames, lanes)
     priorities = Priorities(
         frames.capacity,
         preset.priority_exponent,
@@ -266,9 +263,7 @@ def _memory(preset: Preset, surface: Surface, lanes: int, seed: int) -> ReplayMe
         rng=np.random.default_rng(seed),
     )
     learner = preset.learner
-    return ReplayMemory(
-        frames, Accumulator(learner.num_steps, learner.discount, lanes), priorities
-    )
+    return ReplayMemory(frames, Accumulator(learner.num_steps, learner.discount, lanes), priorities)
 
 
 def _bonus(preset: Preset, surface: Surface) -> PseudoCountBonus | None:

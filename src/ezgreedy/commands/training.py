@@ -123,6 +123,5 @@ def _require_packages(command: str) -> None:
     for module in ("torch", "ale_py", "numba", "rich", "safetensors", "tensorboardX"):
         if importlib.util.find_spec(module) is None:
             raise ValueError(
-                f"{command} needs {module}, which is not installed "
-                "(pip install 'ezgreedy[deep]')"
+                f"{command} needs {module}, which is not installed (pip install 'ezgreedy[deep]')"
             )

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from ezgreedy import requirements as require
 from ezgreedy.compilation import jit
 from ezgreedy.requirements import IntArray
+from ezgreedy.tail import Tail
 
 ByteArray = NDArray[np.uint8]
 
@@ -126,22 +127,33 @@ class FrameStore:
         return out
 
     def state_dict(self) -> dict[str, Any]:
-        """The store's own arrays, not copies: whoever keeps them copies or writes them at once."""
+        """The store's own arrays, not copies: whoever keeps them copies or writes them at once.
+
+        What a lane wrote is a `Tail`, so that a checkpoint need not write it again.
+        """
         return {
-            "frames": self._frames,
-            "history": self._history,
-            "num_written": self._num_written,
+            name: [
+                Tail(self._of_lane(array, lane), int(written))
+                for lane, written in enumerate(self._num_written)
+            ]
+            for name, array in (("frames", self._frames), ("history", self._history))
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take over the arrays of a store of the same sizes."""
+        """Take over what a store of the same sizes holds."""
         own = self.state_dict()
-        for name, array in own.items():
-            if state[name].shape != array.shape or state[name].dtype != array.dtype:
-                rule = f"hold {name} of shape {array.shape} and type {array.dtype}"
-                raise require.refuse("state", rule, state[name].shape)
-        for name, array in own.items():
-            array[...] = state[name]
+        for name, tails in own.items():
+            shapes = [(tail.array.shape, tail.array.dtype) for tail in state[name]]
+            if shapes != [(tail.array.shape, tail.array.dtype) for tail in tails]:
+                rule = f"hold {name} of {self.lanes} lanes, {self.length} each, of this shape"
+                raise require.refuse("state", rule, shapes)
+        for name, tails in own.items():
+            for tail, saved in zip(tails, state[name], strict=True):
+                tail.array[...] = saved.array
+        self._num_written[:] = [tail.num_written for tail in state["frames"]]
+
+    def _of_lane(self, array: ByteArray, lane: int) -> ByteArray:
+        return array[lane * self.length : (lane + 1) * self.length]
 
     def _slot(self, lane: int, written: int) -> int:
         return lane * self.length + written % self.length

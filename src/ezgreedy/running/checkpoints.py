@@ -31,7 +31,8 @@ from ezgreedy.running.segments import (
     row_chunks,
     segment_name,
 )
-from ezgreedy.running.state_tree import Array, Encoded, Tail, decode, encode
+from ezgreedy.running.state_tree import Array, Encoded, decode, encode
+from ezgreedy.tail import Tail
 
 SEGMENTS = "segments"
 

@@ -94,9 +94,7 @@ def _drive(
                 board.close()
 
 
-def _restore(
-    checkpoints: Checkpoints, training: Training, log: ResultLog
-) -> tuple[int, list[str]]:
+def _restore(checkpoints: Checkpoints, training: Training, log: ResultLog) -> tuple[int, list[str]]:
     """The number of saves so far and what a person should know about the checkpoints."""
     loaded = checkpoints.load()
     if loaded is None:

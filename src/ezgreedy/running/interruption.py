@@ -8,8 +8,8 @@ from typing import Any
 class Interruption:
     """Within its block, the first signal is remembered; the second one stops at once.
 
-        with Interruption() as interruption:
-            while not interruption.requested: ...
+    with Interruption() as interruption:
+        while not interruption.requested: ...
     """
 
     SIGNALS = (signal.SIGINT, signal.SIGTERM)

@@ -6,7 +6,7 @@ what it was. Only the classes listed here are ever made.
 
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
@@ -101,7 +101,12 @@ def _value(settings: Any, name: str, text: str, path: str) -> Any:
         return _called(text, path)
     if type(None) in allowed and text.lower() == "none":
         return None
-    readers = {bool: _flag, int: _integer, float: _number, str: str}
+    readers: dict[type, Callable[[str], Any]] = {
+        bool: _flag,
+        int: int,
+        float: float,
+        str: str,
+    }
     for kind, reader in readers.items():
         if kind in allowed:
             try:
@@ -136,12 +141,14 @@ def _called(text: str, path: str) -> Any:
 
 
 def _numeric(text: str, path: str) -> float:
-    for reader in (_integer, _number):
-        try:
-            return reader(text)
-        except ValueError:
-            continue
-    raise require.refuse(f"--set {path}", "hold numbers", text)
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        return float(text)
+    except ValueError:
+        raise require.refuse(f"--set {path}", "hold numbers", text) from None
 
 
 def _alternatives(annotation: Any) -> tuple[Any, ...]:
@@ -156,11 +163,3 @@ def _flag(text: str) -> bool:
     if text.lower() in ("false", "no", "0"):
         return False
     raise ValueError(text)
-
-
-def _integer(text: str) -> int:
-    return int(text)
-
-
-def _number(text: str) -> float:
-    return float(text)

@@ -1,10 +1,10 @@
 """A run on disk: its settings, its status, its results and its checkpoints, in one directory.
 
-    config.json     the settings, frozen: what makes two runs the same
-    status.json     whether it is running, paused, finished or failed, and how far it came
-    results.jsonl   evaluations and reports, a line each
-    checkpoints/    from where it continues
-    tensorboard/    the same numbers for TensorBoard
+config.json     the settings, frozen: what makes two runs the same
+status.json     whether it is running, paused, finished or failed, and how far it came
+results.jsonl   evaluations and reports, a line each
+checkpoints/    from where it continues
+tensorboard/    the same numbers for TensorBoard
 """
 
 import json

@@ -23,7 +23,8 @@ from ezgreedy.running.durable_files import (
     read_verified,
     scratch,
 )
-from ezgreedy.running.state_tree import Tail, checked_layout, require_finite
+from ezgreedy.running.state_tree import checked_layout, require_finite
+from ezgreedy.tail import Tail
 
 MOST_SEGMENTS = 256
 # Merging this many at a time bounds the work of one save by that of so many saves.

@@ -79,9 +79,7 @@ class Bar:
             return
         speed = (frames - self._seen[1]) / elapsed
         self._speed = (
-            speed
-            if self._speed is None
-            else _SMOOTHING * speed + (1.0 - _SMOOTHING) * self._speed
+            speed if self._speed is None else _SMOOTHING * speed + (1.0 - _SMOOTHING) * self._speed
         )
         self._seen = (now, frames)
         news = ", ".join(part for part in (self._evaluation, self._share) if part)
