@@ -451,3 +451,39 @@ def test_a_failure_after_the_rename_leaves_the_new_checkpoint_whole(
     checkpoints.save(7, state_at(7))
     checkpoints.save(8, state_at(8))
     assert_same(Checkpoints(directory, IDENTITY).load().state, state_at(8))
+
+
+def test_an_interrupt_right_after_the_rename_leaves_the_new_checkpoint_whole(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkpoints = Checkpoints(directory, IDENTITY)
+    checkpoints.load()
+    rename = Path.rename
+
+    def interrupted(self: Path, target: Path) -> None:
+        rename(self, target)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "rename", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            checkpoints.save(7, state_at(7))
+    assert_same(Checkpoints(directory, IDENTITY).load().state, state_at(7))
+    checkpoints.save(8, state_at(8))
+    assert_same(Checkpoints(directory, IDENTITY).load().state, state_at(8))
+
+
+def test_a_failed_save_leaves_segments_that_others_share_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ring = np.zeros(10)
+    checkpoints = Checkpoints(tmp_path, {})
+    checkpoints.save(0, {"ring": Tail(ring, 4)})
+    checkpoints.save(1, {"ring": Tail(ring, 5)})
+    # A sequence begun anew, whose first four items are like those of the old one.
+    with monkeypatch.context() as patch:
+        FullDisk(patch, 5)
+        with pytest.raises(OSError, match="No space left on device"):
+            checkpoints.save(2, {"ring": Tail(ring, 4)})
+    loaded = Checkpoints(tmp_path, {}).load()
+    assert (loaded.step, loaded.notices) == (1, ())

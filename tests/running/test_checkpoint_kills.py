@@ -96,3 +96,75 @@ def test_killed_saves_leave_whole_checkpoints(tmp_path: Path) -> None:
     checkpoints.save(newest + 2, {"ring": None})
     assert not any((tmp_path / "segments").iterdir())
     assert not any(tmp_path.glob(".tmp*"))
+
+
+# Kills itself right before the n-th operation on names that a save does, for n = 0, 1, 2, …
+EVERY_MOMENT = (
+    STATES
+    + """
+import os, shutil, signal, sys
+from pathlib import Path
+from ezgreedy.running.checkpoints import Checkpoints
+import safetensors.numpy
+
+OPERATIONS = {"open", "os.rename", "os.mkdir", "os.remove", "os.rmdir"}
+
+def save_and_die(directory, num_operations):
+    checkpoints = Checkpoints(directory, {})
+    step = checkpoints.load().step
+    state = state_at(step + 1)
+    remaining = num_operations
+
+    def count(event, args):
+        nonlocal remaining
+        if event in OPERATIONS:
+            remaining -= 1
+            if remaining < 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    sys.addaudithook(count)
+    checkpoints.save(step + 1, state)
+    os._exit(0)
+
+base = Path(sys.argv[1])
+for number in range(200):
+    directory = base.with_name(f"killed-{number:03d}")
+    shutil.copytree(base, directory)
+    saver = os.fork()
+    if saver == 0:
+        save_and_die(directory, number)
+    _, status = os.waitpid(saver, 0)
+    if status == 0:
+        break
+"""
+)
+
+
+def test_a_save_can_be_killed_between_any_two_operations(tmp_path: Path) -> None:
+    scope: dict = {}
+    exec(STATES, scope)
+    state_at = scope["state_at"]
+    checkpoints = Checkpoints(tmp_path / "base", {})
+    for step in range(1, 21):  # so that the ring has run over and the next save removes segments
+        checkpoints.save(step, state_at(step))
+    command = [sys.executable, "-c", EVERY_MOMENT, str(tmp_path / "base")]
+    subprocess.run(command, check=True, timeout=120)
+    found = []
+    for directory in sorted(tmp_path.glob("killed-*")):
+        checkpoints = Checkpoints(directory, {})
+        loaded = checkpoints.load()
+        assert loaded is not None
+        assert loaded.notices == ()
+        assert_same(loaded.state, state_at(loaded.step))
+        found.append(loaded.step)
+        for path in directory.glob("checkpoint-*"):
+            assert len(list(path.iterdir())) == 2  # an old one is there as a whole or not at all
+        for step in (22, 23):
+            checkpoints.save(step, state_at(step))
+        assert_same(Checkpoints(directory, {}).load().state, state_at(23))
+        assert not any(directory.glob(".tmp*"))
+        # Two windows of 50 items, 7 apart: 9 segments of 7.
+        assert len(list((directory / "segments").iterdir())) <= 10
+    assert found == sorted(found)
+    assert found.count(20) >= 8
+    assert found.count(21) >= 6
