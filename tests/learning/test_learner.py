@@ -175,22 +175,22 @@ def test_with_one_step_the_target_is_the_reward_and_the_next_state():
 
 
 def record_noise(learner, monkeypatch):
-    """The noise of one layer in every pass through a network, as pairs with its network's name."""
+    """The noise of every pass through a network, as pairs with its network's name."""
     passes = []
 
-    def record(name, layer):
-        draw = layer.draw_noise
+    def record(name, network):
+        draw = network.draw_noises
 
         def recorded():
-            noise = draw()
-            passes.append((name, noise[0].clone()))
-            return noise
+            noises = draw()
+            passes.append((name, torch.cat(noises)))
+            return noises
 
-        monkeypatch.setattr(layer, "draw_noise", recorded)
+        monkeypatch.setattr(network, "draw_noises", recorded)
 
-    record("online", learner.online.streams["value"][0])
+    record("online", learner.online)
     if learner.target is not learner.online:
-        record("target", learner.target.streams["value"][0])
+        record("target", learner.target)
     return passes
 
 

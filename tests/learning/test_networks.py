@@ -96,10 +96,11 @@ def test_only_hidden_layers_have_a_mean_bias():
     assert biases == [True, False, True, False]
 
 
-def test_a_noisy_layer_is_the_sum_of_two_products():
+@pytest.mark.parametrize("batch", [1, 6, 40])
+def test_a_noisy_layer_is_the_sum_of_two_products(batch):
     layer, twin = NoisyLinear(7, 5, 0.5, generator(4)), NoisyLinear(7, 5, 0.5, generator(4))
-    inputs = torch.randn(6, 7, generator=generator(9))
-    noise_in, noise_out = twin.draw_noise()
+    inputs = torch.randn(batch, 7, generator=generator(9))
+    noise_in, noise_out = twin.draw_noise().split((7, 5))
     mean = inputs @ layer.weight_mean.T + layer.bias_mean
     noise = ((inputs * noise_in) @ layer.weight_sigma.T + layer.bias_sigma) * noise_out
     torch.testing.assert_close(layer(inputs), mean + noise)
@@ -107,7 +108,7 @@ def test_a_noisy_layer_is_the_sum_of_two_products():
 
 def test_noise_is_the_signed_root_of_a_normal_variable():
     layer = NoisyLinear(60_000, 1, 0.1, generator())
-    noise = torch.cat(layer.draw_noise()).double()
+    noise = layer.draw_noise().double()
     squares = noise.abs() * noise  # undoes f: standard normal again
     assert abs(squares.mean()) < 5 / math.sqrt(60_000)
     assert abs(squares.var() - 1.0) < 5 * math.sqrt(2 / 60_000)
@@ -138,10 +139,18 @@ def test_target_and_online_networks_have_different_noise():
 
 def test_noise_of_layers_and_calls_is_uncorrelated():
     layers = [NoisyLinear(1000, 1000, 0.1, shared) for shared in [generator()] * 3]
-    draws = [torch.cat(layer.draw_noise()) for _ in range(2) for layer in layers]
+    draws = [layer.draw_noise() for _ in range(2) for layer in layers]
     correlations = np.corrcoef(torch.stack(draws).numpy())
     off_diagonal = correlations[~np.eye(6, dtype=bool)]
     assert abs(off_diagonal).max() < 5 / math.sqrt(2000)
+
+
+def test_layers_of_a_pass_share_no_noise():
+    noises = small().draw_noises()
+    assert [len(noise) for noise in noises] == [1024 + 16, 16 + 11, 1024 + 16, 16 + 33]
+    assert len(torch.cat(noises).unique()) == sum(map(len, noises))
+    other = small()
+    assert not torch.equal(other.draw_noises()[0], other.draw_noises()[0])
 
 
 def test_without_noise_a_layer_is_linear_in_its_means():

@@ -6,6 +6,7 @@ network, which values it. Acting draws from a generator of its own, so that look
 in an evaluation, does not change what is learned.
 """
 
+import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -78,6 +79,7 @@ class Learner:
             self.target.requires_grad_(False)
             self._sync()
         self._actor = self.actor(self._generators["acting"])
+        self._parameters = list(self.online.parameters())
         self._optimizer = _adam(self.online, settings)
 
     def actor(self, generator: torch.Generator) -> RainbowNetwork:
@@ -98,9 +100,9 @@ class Learner:
             states: [batch, channels, height, width].
         """
         with torch.inference_mode():
-            values = self._actor.values(self._tensor(states)).cpu()
+            values = self._actor.values(self._tensor(states)).cpu().numpy()
         self._require_finite("values", values)
-        return values.numpy()
+        return values
 
     def greedy(self, states: ByteArray) -> IntArray:
         """The actions of largest value under fresh noise, the first among equals, [batch]."""
@@ -181,16 +183,17 @@ class Learner:
             array = getattr(batch, name)
             if array.shape != (size,):
                 raise require.refuse(name, f"have shape {(size,)}", array.shape)
-            self._require_finite(name, torch.as_tensor(array))
+            self._require_finite(name, array)
 
     def _differentiate(self, batch: Batch) -> Update:
         """Leave clipped gradients in the parameters, and tell what they come from."""
         losses = self.losses(batch)
         loss = weighted_loss(losses, self._tensor(batch.weights).to(losses.dtype))
-        self._require_finite("losses", losses.detach())
+        unweighted = losses.detach().cpu().numpy().astype(np.float64)
+        self._require_finite("losses", unweighted)
         torch.autograd.backward(loss)
         norm = self._clip()
-        return Update(loss.item(), losses.detach().double().cpu().numpy(), norm)
+        return Update(loss.item(), unweighted, norm)
 
     @torch.no_grad()
     def _targets(self, batch: Batch) -> Tensor:
@@ -208,18 +211,19 @@ class Learner:
 
     def _clip(self) -> float:
         """Scale gradients down to the largest norm; the norm they had."""
-        parameters = [p for p in self.online.parameters() if p.grad is not None]
-        norm = nn.utils.get_total_norm([p.grad for p in parameters if p.grad is not None])
-        if not torch.isfinite(norm):
+        gradients = [p.grad for p in self._parameters if p.grad is not None]
+        norm = float(nn.utils.get_total_norm(gradients))
+        if not math.isfinite(norm):
             for name, parameter in self.online.named_parameters():
                 if parameter.grad is not None:
-                    self._require_finite(f"gradient of {name}", parameter.grad)
-            self._require_finite("norm of the gradient", norm)
-        nn.utils.clip_grads_with_norm_(parameters, self.settings.largest_gradient_norm, norm)
-        return float(norm)
+                    self._require_finite(f"gradient of {name}", parameter.grad.cpu().numpy())
+            raise NotFiniteError("norm of the gradient", self.num_updates, self.seed)
+        if norm > self.settings.largest_gradient_norm:
+            torch._foreach_mul_(gradients, self.settings.largest_gradient_norm / norm)
+        return norm
 
-    def _require_finite(self, site: str, values: Tensor) -> None:
-        if not torch.isfinite(values).all():
+    def _require_finite(self, site: str, values: NDArray[Any]) -> None:
+        if not np.isfinite(values).all():
             raise NotFiniteError(site, self.num_updates, self.seed)
 
     def _tensor(self, array: NDArray[Any]) -> Tensor:
@@ -238,10 +242,11 @@ def _generators(seed: int, *purposes: str) -> dict[str, torch.Generator]:
 def _adam(network: RainbowNetwork, settings: LearnerSettings) -> torch.optim.Adam:
     """Adam with all its moments in place, so that its state has one shape from the start."""
     optimizer = torch.optim.Adam(
-        network.parameters(), lr=settings.learning_rate, eps=settings.adam_epsilon
+        network.parameters(), lr=settings.learning_rate, eps=settings.adam_epsilon, fused=True
     )
     for parameter in network.parameters():
-        moments = torch.tensor(0.0), torch.zeros_like(parameter), torch.zeros_like(parameter)
+        count = torch.zeros((), device=parameter.device)
+        moments = count, torch.zeros_like(parameter), torch.zeros_like(parameter)
         optimizer.state[parameter] = dict(zip(_MOMENTS, moments, strict=True))
     return optimizer
 

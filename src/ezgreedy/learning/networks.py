@@ -7,14 +7,20 @@ continues the noise.
 """
 
 import math
+from collections.abc import Sequence
+from typing import cast
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from ezgreedy import requirements as require
+from ezgreedy.learning.noise import noisy_product, signed_root_noise
 from ezgreedy.learning.settings import NetworkSettings
 from ezgreedy.learning.targets import expected_values, support
+
+# Up to here two products with a batch cost less than adding up the weights first.
+_LARGEST_BATCH_OF_TWO_PRODUCTS = 8
 
 
 class NoisyLinear(nn.Module):
@@ -54,25 +60,52 @@ class NoisyLinear(nn.Module):
         self.is_noisy = True
         self._generator = generator
 
-    def draw_noise(self) -> tuple[Tensor, Tensor]:
-        """The next f(ε_in) and f(ε_out)."""
-        num_outputs, num_inputs = self.weight_mean.shape
-        noise = torch.randn(num_inputs + num_outputs, generator=self._generator)
-        noise = (noise.sign() * noise.abs().sqrt()).to(self.weight_mean.device)
-        return noise[:num_inputs], noise[num_inputs:]
+    @property
+    def num_noises(self) -> int:
+        """How many normal variables one draw takes: one an input and one an output."""
+        return sum(self.weight_mean.shape)
 
-    def forward(self, inputs: Tensor) -> Tensor:
-        """The layer's outputs under fresh noise, [batch, outputs]."""
+    def draw_noise(self) -> Tensor:
+        """The next f(ε_in), then f(ε_out), [num_noises]."""
+        return signed_root_noise(self.num_noises, self._generator, self.weight_mean.device)
+
+    def forward(self, inputs: Tensor, noise: Tensor | None = None) -> Tensor:
+        """The layer's outputs, [batch, outputs].
+
+        Args:
+            inputs: [batch, inputs].
+            noise: f(ε_in), then f(ε_out), [num_noises]; drawn anew if None.
+        """
         if not self.is_noisy:
             return functional.linear(inputs, self.weight_mean, self.bias_mean)
-        noise_in, noise_out = self.draw_noise()
-        weight = torch.addcmul(
-            self.weight_mean, self.weight_sigma, torch.outer(noise_out, noise_in)
-        )
-        bias = self.bias_sigma * noise_out
-        if self.bias_mean is not None:
-            bias = bias + self.bias_mean
-        return functional.linear(inputs, weight, bias)
+        if noise is None:
+            noise = self.draw_noise()
+        noise_in, noise_out = noise.split_with_sizes(self.weight_mean.shape[::-1])
+        if len(inputs) <= _LARGEST_BATCH_OF_TWO_PRODUCTS:
+            mean = functional.linear(inputs, self.weight_mean, self.bias_mean)
+            sigma = functional.linear(inputs * noise_in, self.weight_sigma, self.bias_sigma)
+            return torch.addcmul(mean, sigma, noise_out)
+        if self.bias_mean is None:
+            bias = self.bias_sigma * noise_out
+        else:
+            bias = torch.addcmul(self.bias_mean, self.bias_sigma, noise_out)
+        return noisy_product(inputs, self.weight_mean, self.weight_sigma, bias, noise)
+
+
+class Stream(nn.Sequential):
+    """Hidden layer, ReLU, and the layer of atoms."""
+
+    def forward(self, features: Tensor, noises: Sequence[Tensor] = ()) -> Tensor:
+        """Atoms of one row or of several, one after the other, [batch, rows · atoms].
+
+        Args:
+            features: [batch, features].
+            noises: of the two layers; if there are none, each does what it does by itself.
+        """
+        hidden, _, head = self
+        if not noises:
+            return cast(Tensor, head(hidden(features).relu_()))
+        return cast(Tensor, head(hidden(features, noises[0]).relu_(), noises[1]))
 
 
 class RainbowNetwork(nn.Module):
@@ -94,7 +127,7 @@ class RainbowNetwork(nn.Module):
         outputs = {"value": 1, "advantage": settings.num_actions}
         self.streams = nn.ModuleDict(
             {
-                name: nn.Sequential(
+                name: Stream(
                     _linear(settings, num_features, settings.hidden_size, generator, True),
                     nn.ReLU(),
                     _linear(
@@ -106,6 +139,10 @@ class RainbowNetwork(nn.Module):
         )
         atoms = support(settings.least_value, settings.most_value, settings.num_atoms)
         self.register_buffer("atoms", atoms, persistent=False)
+        self._generator = generator
+        self._noisy_layers = [layer for layer in self.modules() if isinstance(layer, NoisyLinear)]
+        self._num_noises = [layer.num_noises for layer in self._noisy_layers]
+        self._is_noisy = bool(self._noisy_layers)
 
     def forward(self, states: Tensor) -> Tensor:
         """Logits, [batch, actions, atoms].
@@ -116,11 +153,26 @@ class RainbowNetwork(nn.Module):
         if states.shape[1:] != self.settings.input_shape:
             rule = f"have shape [batch, {', '.join(map(str, self.settings.input_shape))}]"
             raise require.refuse("states", rule, tuple(states.shape))
-        features = self.torso(states.float() / self.settings.largest_pixel).flatten(1)
-        value = self.streams["value"](features).unsqueeze(1)
-        shape = (len(states), self.settings.num_actions, self.settings.num_atoms)
-        advantage = self.streams["advantage"](features).view(shape)
-        return value + advantage - advantage.mean(dim=1, keepdim=True)
+        # One product instead of a conversion and a quotient.
+        pixels = states * (1.0 / self.settings.largest_pixel)
+        if len(self.settings.torso) > 1:
+            # Deep torsos are faster with the channels of a pixel side by side; a single
+            # convolution does not earn back the rearrangement.
+            pixels = pixels.contiguous(memory_format=torch.channels_last)
+        features = self.torso(pixels).flatten(1)
+        noises = self.draw_noises()
+        value = self.streams["value"](features, noises[:2]).unsqueeze(1)
+        advantage = self.streams["advantage"](features, noises[2:])
+        advantage = advantage.view(-1, self.settings.num_actions, self.settings.num_atoms)
+        return advantage + (value - advantage.mean(dim=1, keepdim=True))
+
+    def draw_noises(self) -> Sequence[Tensor]:
+        """Noise of one pass, a part for each layer, all from one draw; nothing without noise."""
+        if not self._is_noisy:
+            return ()
+        device = self.atoms.device
+        noise = signed_root_noise(sum(self._num_noises), self._generator, device)
+        return noise.split_with_sizes(self._num_noises)
 
     def values(self, states: Tensor) -> Tensor:
         """Q, [batch, actions]."""
@@ -128,9 +180,9 @@ class RainbowNetwork(nn.Module):
 
     def set_noise(self, is_noisy: bool) -> None:
         """Switch noise on or off in every layer that has any, say for an evaluation without it."""
-        for layer in self.modules():
-            if isinstance(layer, NoisyLinear):
-                layer.is_noisy = is_noisy
+        for layer in self._noisy_layers:
+            layer.is_noisy = is_noisy
+        self._is_noisy = is_noisy and bool(self._noisy_layers)
 
 
 def _linear(
@@ -157,7 +209,7 @@ def _torso(settings: NetworkSettings, generator: torch.Generator) -> tuple[nn.Se
         layer = nn.Conv2d(channels, row.channels, row.size, row.stride, device="meta")
         layer.to_empty(device="cpu")
         _initialise(layer, channels * row.size**2, generator)
-        layers += [layer, nn.ReLU()]
+        layers += [layer, nn.ReLU(inplace=True)]
         channels = row.channels
         height, width = ((n - row.size) // row.stride + 1 for n in (height, width))
         if height < 1 or width < 1:

@@ -52,10 +52,11 @@ def projection(probabilities: Tensor, positions: Tensor, atoms: Tensor) -> Tenso
     Returns:
         [batch, atoms].
     """
-    spacing = (atoms[-1] - atoms[0]) / (len(atoms) - 1)
-    inside = positions.clamp(atoms[0], atoms[-1])
-    distance = (inside.unsqueeze(1) - atoms.unsqueeze(-1)).abs() / spacing  # [B, atoms, positions]
-    kernel = (1.0 - distance).clamp(min=0.0)
+    first, last = atoms[0], atoms[-1]
+    inside = positions.clamp(first, last)
+    scale = (1 - len(atoms)) / (last - first)
+    kernel = (inside.unsqueeze(1) - atoms.unsqueeze(-1)).abs_()  # [batch, atoms, positions]
+    kernel = kernel.mul_(scale).add_(1.0).clamp_(min=0.0)
     return (kernel @ probabilities.unsqueeze(-1)).squeeze(-1)
 
 
