@@ -96,6 +96,8 @@ def laptop_scale(agent: Preset, game: str) -> RunSettings:
         settings.agent,
         replay_capacity=100_000,
         least_replay=least_replay,
+        # On MinAtar a step is a frame; the paper has 16 frames to an update.
+        steps_per_update=16 if minatar else settings.agent.steps_per_update,
         importance_exponent=ImportanceExponent(first_addition=least_replay, last_addition=500_000),
         learner=replace(
             settings.agent.learner,
@@ -115,7 +117,7 @@ def laptop_scale(agent: Preset, game: str) -> RunSettings:
         frames=1_000_000,
         lanes=8 if minatar else 1,
         evaluation=EvaluationSettings(
-            frames_between=100_000, frames=20_000 if minatar else 50_000, lanes=8 if minatar else 4
+            frames_between=100_000, frames=24_000 if minatar else 50_000, lanes=8 if minatar else 4
         ),
         frames_per_report=10_000,
     )
