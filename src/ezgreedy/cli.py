@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ezgreedy import __version__, demonstration
-from ezgreedy.commands import coverage, listing, reporting, reproducing, training
+from ezgreedy.commands import coverage, listing, looking, reporting, reproducing, training
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -43,6 +43,7 @@ def _parser() -> argparse.ArgumentParser:
     coverage.add_parser(commands)
     reporting.add_parser(commands)
     training.add_parsers(commands)
+    looking.add_parsers(commands)
     return parser
 
 

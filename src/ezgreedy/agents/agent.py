@@ -45,16 +45,25 @@ class Policy(Protocol):
 class Agent(Protocol):
     """Acts in a batch of lanes, remembers what came of it and learns from it."""
 
+    @property
+    def num_updates(self) -> int:
+        """How often it has learned so far."""
+
     def act(self, observations: Frames, starts: BoolArray) -> IntArray:
         """The actions to execute, [lanes]; as in `Policy`."""
 
     def observe(self, steps: LaneSteps) -> None:
         """Take in what the last actions led to, and learn whenever it is time to."""
 
-    def evaluation_policy(self, lanes: int, seed: int) -> Policy:
+    def evaluation_policy(self, lanes: int, seed: int, epsilon: float | None = None) -> Policy:
         """The agent as it is now, acting with the settings of evaluation.
 
         Nothing that it does or draws changes the agent.
+
+        Args:
+            lanes: how many environments.
+            seed: of everything random in it.
+            epsilon: in place of the ε of evaluation.
         """
 
     def measurements(self) -> dict[str, float]:

@@ -4,6 +4,7 @@ Which of the paper's four agents this is depends on the preset alone. Needs torc
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -62,6 +63,11 @@ class Rainbow:
         self._bonuses = Mean()
         self._counted = (0, 0)
 
+    @property
+    def num_updates(self) -> int:
+        """How often it has learned so far."""
+        return self.learner.num_updates
+
     def act(self, observations: Frames, starts: BoolArray) -> IntArray:
         """The actions to execute, [lanes]; greedy ones are under fresh noise."""
         for lane in np.flatnonzero(starts).tolist():
@@ -94,9 +100,14 @@ class Rainbow:
             if self._num_steps % self.preset.steps_per_update == 0:
                 self._learn()
 
-    def evaluation_policy(self, lanes: int, seed: int) -> "RainbowPolicy":
+    def evaluation_policy(
+        self, lanes: int, seed: int, epsilon: float | None = None
+    ) -> "RainbowPolicy":
         """The agent as it is now with the ε of evaluation; nothing it does changes the agent."""
-        return RainbowPolicy(self.preset, self.learner, lanes, seed)
+        preset = self.preset
+        if epsilon is not None:
+            preset = replace(preset, evaluation_epsilon=epsilon)
+        return RainbowPolicy(preset, self.learner, lanes, seed)
 
     def measurements(self) -> dict[str, float]:
         """Means over the updates since the last call, and how much was explored since then."""

@@ -78,14 +78,14 @@ def _add_drive_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _train(parsed: argparse.Namespace) -> int:
-    _require_packages("train")
+    require_packages("train")
     from ezgreedy.running.driver import train
 
     return train(parsed.out, _settings(parsed), _options(parsed))
 
 
 def _resume(parsed: argparse.Namespace) -> int:
-    _require_packages("resume")
+    require_packages("resume")
     from ezgreedy.running.driver import resume
 
     return resume(parsed.directory, _options(parsed))
@@ -119,7 +119,8 @@ def _agents() -> list[str]:
     return ["rainbow", "rainbow-eps", "rainbow-ez", "rainbow-cts"]
 
 
-def _require_packages(command: str) -> None:
+def require_packages(command: str) -> None:
+    """Refuses to go on without the packages of the `deep` extra."""
     for module in ("torch", "ale_py", "numba", "rich", "safetensors", "tensorboardX"):
         if importlib.util.find_spec(module) is None:
             raise ValueError(

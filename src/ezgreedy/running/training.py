@@ -65,12 +65,22 @@ class Training:
     def step(self) -> LaneSteps:
         """One action in every lane, and the learning that is due after it."""
         steps = self.lanes.step(self.agent.act(self._observations, self._starts))
+        self._require_finite(steps)
         self.agent.observe(steps)
         self.frames += int((steps.episode_frames - self._counted).sum())
         self._counted = np.where(steps.finished, 0, steps.episode_frames)
         self._returns += steps.episode_returns[steps.finished].tolist()
         self._observations, self._starts = steps.observations, steps.finished
         return steps
+
+    def _require_finite(self, steps: LaneSteps) -> None:
+        if np.isfinite(steps.rewards).all():
+            return
+        from ezgreedy.learning.learner import NotFiniteError
+
+        lane = int(np.flatnonzero(~np.isfinite(steps.rewards))[0])
+        site = f"reward in lane {lane} at frame {self.frames}"
+        raise NotFiniteError(site, self.agent.num_updates, self.settings.seed)
 
     def evaluate(self, stops: Callable[[], bool] | None = None) -> dict[str, Any] | None:
         """The evaluation that is due, as a line of results; None if it was given up."""

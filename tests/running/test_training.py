@@ -1,0 +1,207 @@
+"""A training: when it evaluates and reports, what its numbers depend on, and how it continues."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from ezgreedy.agents.presets import PRESETS
+from ezgreedy.atari.lanes import Lanes
+from ezgreedy.learning.learner import NotFiniteError
+from ezgreedy.running.checkpoints import Checkpoints
+from ezgreedy.running.evaluation import evaluate
+from ezgreedy.running.settings import EvaluationSettings, laptop_scale, paper_scale
+from ezgreedy.running.training import Training
+from support.small_runs import small_run
+
+ALE = {"game": "Breakout", "frames": 1600}
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    torch.set_num_threads(1)
+
+
+def run_to(training, frames):
+    """The lines of results up to so many frames."""
+    records = []
+    while True:
+        if training.report_is_due:
+            records.append(training.report())
+        while training.evaluation_is_due:
+            records.append(training.evaluate())
+        if training.frames >= frames or training.is_finished:
+            return records
+        training.step()
+
+
+def everything(training, folder):
+    """All that the future depends on, through files and back."""
+    checkpoints = Checkpoints(folder, {})
+    checkpoints.save(1, training.state_dict())
+    return Checkpoints(folder, {}).load().state
+
+
+@pytest.mark.parametrize(
+    ("agent", "changes"),
+    [
+        ("rainbow", {}),
+        ("rainbow-eps", {}),
+        ("rainbow-ez", {}),
+        ("rainbow-cts", {}),
+        ("rainbow-ez", ALE),
+        ("rainbow-cts", ALE),
+    ],
+)
+def test_a_saved_training_continues_as_if_nothing_had_happened(agent, changes, tmp_path):
+    settings = small_run(agent, **changes)
+    whole, first = Training(settings), Training(settings)
+    expected = run_to(whole, settings.frames)
+    middle = settings.frames // 2
+    found = run_to(first, middle)
+    state = everything(first, tmp_path / "middle")
+    continued = Training(settings)
+    continued.load_state_dict(state)
+    found += run_to(continued, settings.frames)
+    assert found == expected
+    ends = [everything(each, tmp_path / name) for each, name in ((whole, "a"), (continued, "b"))]
+    assert bits(ends[0]) == bits(ends[1])
+    assert whole.agent.learner.num_updates > 20
+
+
+def bits(state):
+    """A nested state as one comparable value, to the last bit."""
+    if isinstance(state, dict):
+        return {key: bits(value) for key, value in state.items()}
+    if isinstance(state, list):
+        return [bits(value) for value in state]
+    if hasattr(state, "array"):
+        return state.num_written, bits(state.array)
+    if isinstance(state, np.ndarray):
+        return str(state.dtype), state.shape, state.tobytes()
+    return state
+
+
+def test_a_training_is_saved_in_mid_option(tmp_path):
+    settings = small_run("rainbow-ez")
+    training = Training(settings)
+    while not training.agent.explorer.remaining.any():
+        training.step()
+    state = everything(training, tmp_path)
+    continued = Training(settings)
+    continued.load_state_dict(state)
+    for _ in range(30):
+        training.step()
+        continued.step()
+        assert continued.agent.explorer.remaining.tolist() == (
+            training.agent.explorer.remaining.tolist()
+        )
+
+
+def test_evaluating_changes_nothing_that_is_learned():
+    settings = small_run("rainbow")
+    often = replace(settings, evaluation=EvaluationSettings(50, 40, 1))
+    seldom = replace(settings, evaluation=EvaluationSettings(800, 40, 1))
+    trainings = [Training(each) for each in (often, seldom)]
+    for training in trainings:
+        run_to(training, settings.frames)
+    first, second = (bits(training.agent.state_dict()) for training in trainings)
+    assert first == second
+
+
+def test_evaluations_come_at_the_beginning_at_every_period_and_at_the_end():
+    settings = small_run(frames=800, evaluation=EvaluationSettings(300, 40, 2))
+    records = run_to(Training(settings), 800)
+    assert [r["frames"] for r in records if r["kind"] == "evaluation"] == [0, 300, 600, 800]
+    settings = small_run(frames=600, evaluation=EvaluationSettings(300, 40, 2))
+    records = run_to(Training(settings), 600)
+    assert [r["frames"] for r in records if r["kind"] == "evaluation"] == [0, 300, 600]
+    reports = [r["frames"] for r in records if r["kind"] == "training"]
+    assert reports == [200, 400, 600]
+
+
+def test_scores_are_raw_returns_of_whole_games():
+    class Right:
+        exploring = np.zeros(2, dtype=np.bool_)
+
+        def act(self, observations, starts):
+            return np.full(2, 1)
+
+        def hear(self, steps):
+            pass
+
+    found = evaluate(Right(), Lanes("Freeway", 2, seed=3), 20_000)
+    # Always up in Freeway: a game of 2:16 minutes earns some twenty crossings, whole numbers.
+    assert len(found.returns) == 2
+    assert all(score == int(score) and 15 <= score <= 30 for score in found.returns)
+    assert found.frames >= 20_000
+    assert found.mean_return == np.mean(found.returns)
+
+
+def test_without_a_finished_episode_the_running_returns_count():
+    found = Training(small_run("rainbow", game="Freeway")).evaluate()
+    assert found["episodes"] == 0
+    assert found["mean_return"] == np.mean(found["unfinished"])
+
+
+def test_an_evaluation_that_is_given_up_leaves_no_trace():
+    training = Training(small_run())
+    assert training.evaluate(lambda: True) is None
+    assert training.num_evaluations == 0
+
+
+def test_units_are_frames_for_budgets_and_steps_for_agents():
+    settings = small_run("rainbow-ez", **ALE)
+    training = Training(settings)
+    training.step()
+    assert training.frames == 4
+    assert training.agent.explorer.steps.tolist() == [1]
+    run_to(training, settings.frames)
+    num_steps = settings.frames // 4
+    # The first update is due with the first 40 transitions, which take three steps more to come.
+    first = -(-(40 + settings.agent.learner.num_steps - 1) // 4) * 4
+    assert training.agent.learner.num_updates == (num_steps - first) // 4 + 1
+
+
+def test_schedules_count_the_steps_of_all_lanes():
+    settings = small_run("rainbow-ez", lanes=2)
+    agent = Training(settings).agent
+    assert (agent.explorer.epsilon.steps, agent.explorer.epsilon.first_step) == (100, 10)
+
+
+def test_priorities_are_unweighted_losses():
+    training = Training(small_run("rainbow"))
+    while training.agent.learner.num_updates == 0:
+        training.step()
+    agent = training.agent
+    batch = agent.memory.sample(4)
+    state = agent.learner.state_dict()
+    losses = agent.learner.update(batch).losses
+    agent.learner.load_state_dict(state)
+    reweighted = batch._replace(weights=batch.weights * 0.25)
+    np.testing.assert_array_equal(agent.learner.update(reweighted).losses, losses)
+
+
+def test_a_reward_that_is_no_number_stops_the_training_where_it_is_seen(monkeypatch):
+    training = Training(small_run())
+    for _ in range(5):
+        training.step()
+    environment = training.lanes.environments[1]
+    monkeypatch.setattr(environment, "_act", lambda action: (float("nan"), False))
+    before = bits(training.agent.state_dict())
+    with pytest.raises(NotFiniteError, match=r"reward in lane 1 at frame 10.*seed 0"):
+        training.step()
+    assert bits(training.agent.memory.state_dict()) == before["memory"]
+
+
+def test_laptops_change_schedules_and_sizes_but_not_who_the_agent_is():
+    for preset in PRESETS.values():
+        for game in ("Freeway", "minatar/freeway"):
+            paper, laptop = paper_scale(preset, game), laptop_scale(preset, game)
+            assert laptop.agent.durations == paper.agent.durations
+            assert laptop.agent.sigma0 == paper.agent.sigma0
+            assert laptop.agent.learner.num_steps == paper.agent.learner.num_steps
+            assert laptop.agent.learner.has_target_network == paper.agent.learner.has_target_network
+            assert laptop.protocol == paper.protocol
+    assert paper_scale(PRESETS["rainbow-ez"], "Freeway").agent == PRESETS["rainbow-ez"]
