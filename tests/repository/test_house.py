@@ -53,6 +53,7 @@ HEAVY = {
     "ale_py",
     "PIL",
     "minatar",
+    "zstandard",
     "rich",
     "jinja2",
     "plotly",

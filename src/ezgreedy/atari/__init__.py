@@ -11,11 +11,13 @@ from ezgreedy.atari.environment import Environment
 from ezgreedy.atari.games import HARD_EXPLORATION, Game, game, games
 from ezgreedy.atari.lanes import Lanes, LaneSteps, make
 from ezgreedy.atari.minatar import MINATAR, MinAtar
-from ezgreedy.atari.protocol import Protocol, Step
+from ezgreedy.atari.palette import colours, expand
+from ezgreedy.atari.protocol import R2D2_PROTOCOL, Protocol, Step
 
 __all__ = [
     "HARD_EXPLORATION",
     "MINATAR",
+    "R2D2_PROTOCOL",
     "Emulator",
     "Environment",
     "Game",
@@ -24,6 +26,8 @@ __all__ = [
     "MinAtar",
     "Protocol",
     "Step",
+    "colours",
+    "expand",
     "game",
     "games",
     "make",

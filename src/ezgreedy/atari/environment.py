@@ -35,6 +35,7 @@ class Environment(ABC):
             stacked_frames · planes planes, and its last ones are its newest frame.
         protocol: the settings.
         rng: where everything random comes from. It belongs to this environment from now on.
+        frame_dtype: of the numbers in a frame.
     """
 
     def __init__(
@@ -44,6 +45,7 @@ class Environment(ABC):
         frame_shape: tuple[int, int, int],
         protocol: Protocol,
         rng: np.random.Generator,
+        frame_dtype: type[np.generic] = np.uint8,
     ) -> None:
         if not isinstance(rng, np.random.Generator):
             raise require.refuse_type("rng", "be a NumPy Generator", rng)
@@ -52,7 +54,8 @@ class Environment(ABC):
         self.frame_shape = frame_shape
         self.protocol = protocol
         self._rng = rng
-        self._stack: Frames = np.zeros((protocol.stacked_frames, *frame_shape), dtype=np.uint8)
+        self.frame_dtype = np.dtype(frame_dtype)
+        self._stack: Frames = np.zeros((protocol.stacked_frames, *frame_shape), self.frame_dtype)
         self._has_begun = False
         self._is_running = False
         self._last_action = NOOP
@@ -102,7 +105,7 @@ class Environment(ABC):
         return Step(
             observation=self._observation(),
             reward=reward,
-            clipped_reward=min(max(reward, -bound), bound),
+            clipped_reward=reward if bound is None else min(max(reward, -bound), bound),
             discount=0.0 if has_no_future else 1.0,
             terminated=terminated,
             truncated=truncated,
@@ -134,7 +137,7 @@ class Environment(ABC):
     def checked_state(self, state: Mapping[str, Any]) -> Callable[[], None]:
         """Refuses what is no state of this game; returns the function that puts it in force."""
         self._check_identity(state)
-        stack = _checked_stack(state["stack"], self._stack.shape)
+        stack = _checked_stack(state["stack"], self._stack)
         rng_state = _checked_rng(self._rng, state["rng"])
         machine = self._checked_machine_state(state["machine"])
         most = {"last_action": self.num_actions - 1}
@@ -197,7 +200,7 @@ class Environment(ABC):
                 screens.append(self._screen())
             if is_over:
                 break
-        frame = self._frame(screens) if screens else np.zeros(self.frame_shape, dtype=np.uint8)
+        frame = self._frame(screens) if screens else np.zeros(self.frame_shape, self.frame_dtype)
         return frame, reward, is_over
 
     def _executed(self, action: int) -> int:
@@ -248,16 +251,14 @@ _STATE_KEYS = {
 }
 
 
-def _checked_stack(stack: object, shape: tuple[int, ...]) -> Frames:
-    if not isinstance(stack, np.ndarray) or stack.dtype != np.uint8 or stack.shape != shape:
-        received = (
-            f"{stack.dtype} of shape {stack.shape}"
-            if isinstance(stack, np.ndarray)
-            else type(stack).__name__
-        )
-        rule = f"be a uint8 array of shape {shape}"
-        raise require.refuse("state['stack']", rule, require.Described(received))
-    return stack
+def _checked_stack(stack: object, own: Frames) -> Frames:
+    received = type(stack).__name__
+    if isinstance(stack, np.ndarray):
+        if stack.dtype == own.dtype and stack.shape == own.shape:
+            return stack
+        received = f"{stack.dtype} of shape {stack.shape}"
+    rule = f"be a {own.dtype} array of shape {own.shape}"
+    raise require.refuse("state['stack']", rule, require.Described(received))
 
 
 def _checked_rng(rng: np.random.Generator, state: Any) -> Any:
