@@ -75,6 +75,14 @@ def test_codes_take_a_byte_each_where_there_are_at_most_256():
     assert len(codec.encode(noise[257])) > 1.1 * raw
 
 
+def test_a_block_does_not_depend_on_those_before_it():
+    codec = BlockCodec((1, 21, 16), np.uint16, num_steps=8)
+    blocks = [observations(np.uint16, (1, 21, 16), 9, 200, seed) for seed in range(3)]
+    for block in blocks:
+        fresh = BlockCodec((1, 21, 16), np.uint16, num_steps=8)
+        assert codec.encode(block) == fresh.encode(block)
+
+
 def test_what_is_no_block_is_refused():
     codec = BlockCodec((2, 3), np.uint16, num_steps=4)
     block = observations(np.uint16, (2, 3), 7)

@@ -288,6 +288,10 @@ def test_a_window_whose_earlier_blocks_never_came_is_dropped():
     assert (len(memory), memory.num_lost) == (1, 3)
     assert memory.add(windows[4]) == 1  # a new episode
     assert memory.add(windows[5]) == 2
+    other = memory_of(10)
+    assert other.add(windows[0]) == 0
+    assert windows[5].start == windows[1].start  # and yet of another episode
+    assert other.add(windows[5]) is None
 
 
 def test_a_lane_that_rests_too_long_loses_a_window_but_nothing_else():

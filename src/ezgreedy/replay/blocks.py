@@ -25,7 +25,9 @@ _HEAD = 2  # bytes that say how many codes a table has; 0 for a block that has n
 
 
 class BlockCodec:
-    """Turns up to `num_steps` + 1 consecutive observations into bytes, and back. Needs zstandard.
+    """Turns up to `num_steps` + 1 consecutive observations into bytes, and back.
+
+    Needs zstandard. Works in buffers of its own, so each thread needs a codec of its own.
 
     Args:
         observation_shape: of one observation.
