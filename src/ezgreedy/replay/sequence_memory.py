@@ -27,8 +27,17 @@ BYTES_PER_OBSERVATION = 700
 PRIORITY_BOUNDS = (1e-6, 1e3)
 # Lanes take turns, so that blocks of a window may be older than those of windows before it.
 _SPARE_BLOCKS = 256
+_KEPT_AS_THEY_COME = (
+    "length",
+    "prefix_length",
+    "terminated",
+    "previous_action",
+    "previous_reward",
+    "state_h",
+    "state_c",
+)
 _STEP_BYTES = 13  # action (4), reward (4), mask (1), behaviour probability (4)
-_WINDOW_BYTES = 8 * 12  # numbers that say where it is and how likely, and a sum tree's nodes
+_WINDOW_BYTES = 8 * 13  # numbers that say where it is and how likely, and a sum tree's nodes
 
 
 class SequenceBatch(NamedTuple):
@@ -108,6 +117,7 @@ class SequenceMemory:
         self._windows: dict[str, NDArray[Any]] = {
             # The block of the prefix, then those of the trained steps; −1 for none.
             "blocks": np.full((self.capacity, per_window + 1), -1, dtype=np.int64),
+            "oldest_block": np.full(self.capacity, -1, dtype=np.int64),
             "length": np.zeros(self.capacity, dtype=np.int64),
             "prefix_length": np.zeros(self.capacity, dtype=np.int64),
             "terminated": np.zeros(self.capacity, dtype=np.bool_),
@@ -158,7 +168,7 @@ class SequenceMemory:
         own = numbers[1:] if window.start else numbers
         self._links[window.lane] = (window.episode, window.start + self.settings.stride, own)
         if self._blocks.first > oldest:
-            self._drop_windows_of_blocks(oldest, self._blocks.first)
+            self._drop_windows_that_begin_in(oldest, self._blocks.first)
         used = numbers if window.prefix_length else own
         if min(used) < self._blocks.first:
             self.num_lost += 1
@@ -278,10 +288,10 @@ class SequenceMemory:
             array[row, : len(values)] = values
         return number
 
-    def _drop_windows_of_blocks(self, first: int, end: int) -> None:
-        blocks = self._windows["blocks"]
-        is_incomplete = ((blocks >= first) & (blocks < end)).any(axis=1)
-        for slot in np.flatnonzero(is_incomplete):
+    def _drop_windows_that_begin_in(self, first: int, end: int) -> None:
+        """Blocks leave in order, so a window is incomplete as soon as its oldest one has left."""
+        oldest = self._windows["oldest_block"]
+        for slot in np.flatnonzero((oldest >= first) & (oldest < end)):
             self._priorities.remove(int(slot))
 
     def _keep(self, window: Window, used: list[int]) -> int:
@@ -290,9 +300,9 @@ class SequenceMemory:
         numbers = used if window.prefix_length else [-1, *used]
         self._windows["blocks"][slot] = -1
         self._windows["blocks"][slot, : len(numbers)] = numbers
-        for name, array in self._windows.items():
-            if name != "blocks":
-                array[slot] = getattr(window, name)
+        self._windows["oldest_block"][slot] = min(used)
+        for name in _KEPT_AS_THEY_COME:
+            self._windows[name][slot] = getattr(window, name)
         self._priorities.add(slot, window.priority)
         self.num_windows += 1
         return slot
