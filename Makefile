@@ -56,6 +56,7 @@ bench: $(DEV)
 	$(BIN)/python benchmarks/linear.py
 	$(BIN)/python benchmarks/cts.py
 	$(BIN)/python benchmarks/rainbow.py
+	$(BIN)/python benchmarks/replay.py
 
 clean:
 	rm -rf $(VENV) out .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -325,6 +325,7 @@ CHANGES = {
     "most_episode_frames": 80,
     "zeroes_discount_on_life_loss": False,
     "reward_bound": 0.5,
+    "colour": "palette",
 }
 
 

@@ -88,6 +88,27 @@ def test_new_slots_come_with_the_largest_priority_seen_and_the_exponent_once():
     np.testing.assert_allclose(priorities.probabilities(np.arange(3)), [0.1, 0.1, 0.8])
 
 
+def test_a_slot_may_come_with_a_loss_of_its_own():
+    priorities = Priorities(4, uniform_share=0.0, rng=np.random.default_rng(0))
+    for slot, loss in enumerate([0.25, 4.0, 1e9]):
+        priorities.add(slot, loss)
+    np.testing.assert_allclose(
+        priorities.probabilities(np.arange(3)), np.array([0.5, 2.0, 10.0]) / 12.5
+    )
+    assert priorities.largest_loss == 100.0
+    for wrong in (np.nan, -1.0):
+        with pytest.raises(ValueError, match="loss must be finite and be at least 0"):
+            priorities.add(3, wrong)
+    assert 3 not in priorities
+
+
+def test_losses_are_brought_within_the_bounds():
+    priorities = filled([0.0, 1.0, 1e9], exponent=1.0, uniform_share=0.0, bounds=(0.5, 2.0))
+    np.testing.assert_allclose(priorities.probabilities(np.arange(3)), np.array([1, 2, 4]) / 7)
+    with pytest.raises(ValueError, match="bounds must be finite and be at least 2"):
+        Priorities(3, bounds=(2.0, 1.0), rng=np.random.default_rng(0))
+
+
 def test_losses_are_cut_off_at_100():
     priorities = filled([1e9, 100.0])
     np.testing.assert_allclose(priorities.probabilities(np.arange(2)), [0.5, 0.5])

@@ -56,6 +56,7 @@ HEAVY = {
     "ale_py",
     "PIL",
     "minatar",
+    "zstandard",
     "rich",
     "jinja2",
     "plotly",

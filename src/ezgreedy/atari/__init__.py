@@ -13,12 +13,14 @@ from ezgreedy.atari.gymnasium_env import GYMNASIUM, GymnasiumImages
 from ezgreedy.atari.gymnasium_machine import EnvironmentFault
 from ezgreedy.atari.lanes import Lanes, LaneSteps, make
 from ezgreedy.atari.minatar import MINATAR, MinAtar
-from ezgreedy.atari.protocol import Protocol, Step
+from ezgreedy.atari.palette import colours, expand
+from ezgreedy.atari.protocol import R2D2_PROTOCOL, Protocol, Step
 
 __all__ = [
     "GYMNASIUM",
     "HARD_EXPLORATION",
     "MINATAR",
+    "R2D2_PROTOCOL",
     "Emulator",
     "Environment",
     "EnvironmentFault",
@@ -29,6 +31,8 @@ __all__ = [
     "MinAtar",
     "Protocol",
     "Step",
+    "colours",
+    "expand",
     "game",
     "games",
     "make",

@@ -15,6 +15,7 @@ from ezgreedy import requirements as require
 from ezgreedy.atari import packages
 from ezgreedy.atari.environment import Environment
 from ezgreedy.atari.games import Game, game
+from ezgreedy.atari.palette import SCREEN, pooled_codes
 from ezgreedy.atari.protocol import Frames, Protocol
 
 # Thousandths, so that the weighted sum and its truncation are exact on every machine.
@@ -42,8 +43,10 @@ class Emulator(Environment):
             else self._machine.getMinimalActionSet()
         )
         self._work = np.empty((2, *self._machine.getScreenDims()), dtype=np.uint32)
-        size = protocol.screen_size
-        super().__init__(name, len(self._actions), (1, size, size), protocol, rng)
+        self._is_coloured = protocol.colour == "palette"
+        height, width = SCREEN if self._is_coloured else (protocol.screen_size,) * 2
+        dtype = np.uint16 if self._is_coloured else np.uint8
+        super().__init__(name, len(self._actions), (1, height, width), protocol, rng, dtype)
 
     def picture(self) -> Frames:
         """The console's screen, uint8 RGB [210, 160, 3]. After loading a state it waits a step."""
@@ -57,9 +60,13 @@ class Emulator(Environment):
         return float(reward), bool(self._machine.game_over())
 
     def _screen(self) -> NDArray[Any]:
+        if self._is_coloured:
+            return np.asarray(self._machine.getScreen(), dtype=np.uint8)
         return self.picture()
 
     def _frame(self, screens: list[NDArray[Any]]) -> Frames:
+        if self._is_coloured:
+            return pooled_codes(screens[0], screens[-1])[None]
         pooled = reduce(np.maximum, screens)
         return shrink(grey(pooled, self._work), self.protocol.screen_size)[None]
 

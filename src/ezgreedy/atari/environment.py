@@ -36,6 +36,7 @@ class Environment(ABC):
             stacked_frames · planes planes, and its last ones are its newest frame.
         protocol: the settings.
         rng: where everything random comes from. It belongs to this environment from now on.
+        frame_dtype: of the numbers in a frame.
     """
 
     largest_pixel = 255.0  # what networks divide by
@@ -47,6 +48,7 @@ class Environment(ABC):
         frame_shape: tuple[int, int, int],
         protocol: Protocol,
         rng: np.random.Generator,
+        frame_dtype: type[np.generic] = np.uint8,
     ) -> None:
         if not isinstance(rng, np.random.Generator):
             raise require.refuse_type("rng", "be a NumPy Generator", rng)
@@ -55,7 +57,8 @@ class Environment(ABC):
         self.frame_shape = frame_shape
         self.protocol = protocol
         self._rng = rng
-        self._stack: Frames = np.zeros((protocol.stacked_frames, *frame_shape), dtype=np.uint8)
+        self.frame_dtype = np.dtype(frame_dtype)
+        self._stack: Frames = np.zeros((protocol.stacked_frames, *frame_shape), self.frame_dtype)
         self._has_begun = False
         self._is_running = False
         self._last_action = NOOP
@@ -106,7 +109,7 @@ class Environment(ABC):
         return Step(
             observation=self._observation(),
             reward=reward,
-            clipped_reward=min(max(reward, -bound), bound),
+            clipped_reward=reward if bound is None else min(max(reward, -bound), bound),
             discount=0.0 if has_no_future else 1.0,
             terminated=terminated,
             truncated=truncated,
@@ -138,7 +141,7 @@ class Environment(ABC):
     def checked_state(self, state: Mapping[str, Any]) -> Callable[[], None]:
         """Refuses what is no state of this game; returns the function that puts it in force."""
         self._check_identity(state)
-        stack = _checked_stack(state["stack"], self._stack.shape)
+        stack = _checked_stack(state["stack"], self._stack)
         rng_state = _checked_rng(self._rng, state["rng"])
         machine = self._checked_machine_state(state["machine"])
         most = {"last_action": self.num_actions - 1}
@@ -210,7 +213,7 @@ class Environment(ABC):
                 screens.append(self._screen())
             if is_over or is_cut_off:
                 break
-        frame = self._frame(screens) if screens else np.zeros(self.frame_shape, dtype=np.uint8)
+        frame = self._frame(screens) if screens else np.zeros(self.frame_shape, self.frame_dtype)
         return frame, reward, is_over
 
     def _executed(self, action: int) -> int:
@@ -261,16 +264,14 @@ _STATE_KEYS = {
 }
 
 
-def _checked_stack(stack: object, shape: tuple[int, ...]) -> Frames:
-    if not isinstance(stack, np.ndarray) or stack.dtype != np.uint8 or stack.shape != shape:
-        received = (
-            f"{stack.dtype} of shape {stack.shape}"
-            if isinstance(stack, np.ndarray)
-            else type(stack).__name__
-        )
-        rule = f"be a uint8 array of shape {shape}"
-        raise require.refuse("state['stack']", rule, require.Described(received))
-    return stack
+def _checked_stack(stack: object, own: Frames) -> Frames:
+    received = type(stack).__name__
+    if isinstance(stack, np.ndarray):
+        if stack.dtype == own.dtype and stack.shape == own.shape:
+            return stack
+        received = f"{stack.dtype} of shape {stack.shape}"
+    rule = f"be a {own.dtype} array of shape {own.shape}"
+    raise require.refuse("state['stack']", rule, require.Described(received))
 
 
 def _checked_rng(rng: np.random.Generator, state: Any) -> Any:

@@ -78,6 +78,7 @@ class Lanes:
         self.protocol = first.protocol
         self.num_actions = first.num_actions
         self.frame_shape = first.frame_shape
+        self.frame_dtype = first.frame_dtype
         self.observation_shape = first.observation_shape
         self.largest_pixel = first.largest_pixel
 

@@ -56,6 +56,8 @@ class MinAtar(Environment):
         protocol = MINATAR if protocol is None else protocol
         if protocol.screen_size != MINATAR.screen_size:
             raise require.refuse("screen_size", "be 10 for MinAtar", protocol.screen_size)
+        if protocol.colour != MINATAR.colour:
+            raise require.refuse("colour", "be 'grey' for MinAtar", protocol.colour)
         known = [PREFIX + item for item in GAMES]
         if name not in known:
             raise require.refuse("game", f"be a MinAtar game{near(str(name), known)}", name)

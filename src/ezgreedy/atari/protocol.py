@@ -7,14 +7,16 @@ ends the future of a transition but not the episode.
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-import numpy as np
 from numpy.typing import NDArray
 
 from ezgreedy import requirements as require
 
-Frames = NDArray[np.uint8]
+# uint8, or uint16 where a pixel is a code of the palette.
+Frames = NDArray[Any]
+
+COLOURS = ("grey", "palette")
 
 
 @dataclass(frozen=True)
@@ -26,7 +28,7 @@ class Protocol:
         pooled_frames: of these, the last so many are merged by their element-wise maximum, which
             shows sprites that the console draws on every other frame only. If the game ends in
             mid-window, frames that never came count as black.
-        screen_size: side of the square that screens are shrunk to.
+        screen_size: side of the square that grey screens are shrunk to.
         stacked_frames: observations hold so many frames, the newest last; black before the first
             of an episode, and carried on when a life is lost.
         most_noop_frames: an episode begins with n raw frames of no-op, n uniform on 1, …, this;
@@ -36,7 +38,10 @@ class Protocol:
         most_episode_frames: the episode is truncated, with discount 1, after so many raw frames of
             the agent's actions; the no-ops before them do not count.
         zeroes_discount_on_life_loss: a lost life gives discount 0. The episode goes on.
-        reward_bound: the clipped reward is the raw one brought into [−bound, bound].
+        reward_bound: the clipped reward is the raw one brought into [−bound, bound]; None to leave
+            it as it is.
+        colour: "grey" for shrunk grey pictures, "palette" for whole screens as codes of colours,
+            uint16 [1, 210, 160]; see `palette`.
     """
 
     frame_skip: int = 4
@@ -48,7 +53,8 @@ class Protocol:
     has_full_action_set: bool = False
     most_episode_frames: int = 108_000  # half an hour
     zeroes_discount_on_life_loss: bool = True
-    reward_bound: float = 1.0
+    reward_bound: float | None = 1.0
+    colour: str = "grey"
 
     def __post_init__(self) -> None:
         require.integer("frame_skip", self.frame_skip, least=1)
@@ -60,13 +66,29 @@ class Protocol:
         require.flag("has_full_action_set", self.has_full_action_set)
         require.integer("most_episode_frames", self.most_episode_frames, least=1)
         require.flag("zeroes_discount_on_life_loss", self.zeroes_discount_on_life_loss)
-        require.number("reward_bound", self.reward_bound, least=0.0)
+        if self.reward_bound is not None:
+            require.number("reward_bound", self.reward_bound, least=0.0)
+        require.one_of("colour", self.colour, COLOURS)
+        if self.colour == "palette" and self.pooled_frames > 2:
+            rule = "be at most 2 where colour is 'palette', whose codes are of pairs of screens"
+            raise require.refuse("pooled_frames", rule, self.pooled_frames)
         if self.pooled_frames > self.frame_skip:
             rule = f"be at most frame_skip, which is {self.frame_skip}"
             raise require.refuse("pooled_frames", rule, self.pooled_frames)
         if self.most_episode_frames % self.frame_skip:
             rule = f"be a multiple of frame_skip, which is {self.frame_skip}"
             raise require.refuse("most_episode_frames", rule, self.most_episode_frames)
+
+
+# What R2D2 plays under. Paper: "the raw frames", 210 × 160 in colour, one at a time; Kapturowski et
+# al.: all 18 actions, rewards as they are, and lives that mean nothing.
+R2D2_PROTOCOL = Protocol(
+    stacked_frames=1,
+    has_full_action_set=True,
+    zeroes_discount_on_life_loss=False,
+    reward_bound=None,
+    colour="palette",
+)
 
 
 class Step(NamedTuple):

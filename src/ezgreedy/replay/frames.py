@@ -219,11 +219,16 @@ def require_memory(
         frame_shape: of one frame.
         available: bytes; None to ask the machine.
     """
+    require_fit(capacity, required_bytes(1, frame_shape), available)
+
+
+def require_fit(capacity: int, bytes_each: float, available: int | None = None) -> None:
+    """Refuse a capacity of things that take so many bytes each; see `require_memory`."""
     available = available_bytes() if available is None else available
-    needed = required_bytes(capacity, frame_shape)
+    needed = capacity * bytes_each
     usable = max(available - RESERVED_BYTES, 0)
     if needed > usable:
-        fitting = usable // required_bytes(1, frame_shape)
+        fitting = int(usable // bytes_each)
         rule = (
             f"be at most {fitting} to fit into the {usable / 1e9:.1f} GB of memory that can be "
             f"used (it needs {needed / 1e9:.1f} GB)"

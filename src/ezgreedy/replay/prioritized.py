@@ -2,7 +2,8 @@
 
 Prioritised replay as in Rainbow: P(i) = (1 − η)·pᵢ^α/Σp^α + η/N with p the unweighted loss, drawn
 with replacement, and importance weights (N·P(i))^−β divided by the largest of the batch. What is
-new comes with the largest priority seen so far, so that it is soon looked at once.
+new comes with the largest priority seen so far, so that it is soon looked at once, unless whoever
+adds it knows its loss.
 """
 
 from dataclasses import dataclass
@@ -58,6 +59,7 @@ class Priorities:
         exponent: α, applied once, when a loss becomes a priority. With 0 all slots are alike.
         uniform_share: η, the probability that a draw ignores priorities.
         importance_exponent: β. With β = 0 all weights are 1.
+        bounds: losses below the first or above the second are taken for it.
         rng: what the draws come from; its state is part of this object's.
     """
 
@@ -67,6 +69,7 @@ class Priorities:
         exponent: float = 0.5,
         uniform_share: float = 1e-3,
         importance_exponent: ImportanceExponent | None = None,
+        bounds: tuple[float, float] = (0.0, LARGEST_LOSS),
         *,
         rng: np.random.Generator,
     ) -> None:
@@ -75,6 +78,8 @@ class Priorities:
         self.exponent = require.number("exponent", exponent, 0.0)
         self.uniform_share = require.number("uniform_share", uniform_share, 0.0, 1.0)
         self.importance_exponent = importance_exponent or ImportanceExponent()
+        least = require.number("bounds", bounds[0], 0.0)
+        self.bounds = (least, require.number("bounds", bounds[1], least))
         self.largest_loss = 1.0
         self.num_added = 0
         self._rng = rng
@@ -94,16 +99,20 @@ class Priorities:
         """The importance exponent of the next sample."""
         return self.importance_exponent(self.num_added)
 
-    def add(self, slot: int) -> None:
-        """Let a slot in that is not in yet, with the largest priority seen so far."""
+    def add(self, slot: int, loss: float | None = None) -> None:
+        """Let a slot in that is not in yet, with its loss or else the largest one seen so far."""
         slot = require.integer("slot", slot, 0, self.capacity - 1)
         if slot in self:
             raise require.refuse("slot", "be removed before it is added again", slot)
+        if loss is not None:
+            loss = float(np.clip(require.number("loss", loss, 0.0), *self.bounds))
+            self.largest_loss = max(self.largest_loss, loss)
         self._members[self._size] = slot
         self._places[slot] = self._size
         self._size += 1
         self.num_added += 1
-        self._tree.set(np.array([slot]), np.array([self.largest_loss**self.exponent]))
+        known = self.largest_loss if loss is None else loss
+        self._tree.set(np.array([slot]), np.array([known**self.exponent]))
 
     def remove(self, slot: int) -> None:
         """Take a slot out; one that is not in is left alone."""
@@ -133,7 +142,7 @@ class Priorities:
             raise require.refuse("losses", "be finite", losses.tolist())
         if not len(losses):
             return
-        losses = losses.clip(0.0, LARGEST_LOSS)
+        losses = losses.clip(*self.bounds)
         self.largest_loss = max(self.largest_loss, float(losses.max()))
         stays = self._places[slots] >= 0
         self._tree.set(slots[stays], losses[stays] ** self.exponent)
