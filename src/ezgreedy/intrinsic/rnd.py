@@ -30,9 +30,9 @@ _ADAM_EPSILON = 1e-8  # torch's own; the paper gives none for the predictor
 class RandomNetworkDistillation:
     """Adds a bonus to the rewards of batches, and learns from the same batches.
 
-    The bonus of step t is for the observation that it led to, the last of a game too, and comes from the predictor before
-    it learns from this batch. With scale 0 rewards stay as they are, and the predictor still
-    learns.
+    The bonus of step t is for the observation that it led to, the last of a game too, and comes
+    from the predictor before it learns from this batch. With scale 0 rewards stay as they are, and
+    the predictor still learns.
 
     Args:
         settings: what networks look like, how they learn and how errors are rewarded.
