@@ -376,9 +376,9 @@ def test_one_fixed_batch_is_learned_by_heart():
     learner = make(updates_per_target_sync=10_000, learning_rate=5e-3)
     batch = random_batch(lengths=np.full(6, 5))
     first = learner.update(batch).loss
-    for _ in range(400):
+    for _ in range(200):
         last = learner.update(batch).loss
-    assert last < 0.01 * first
+    assert last < 0.05 * first
 
 
 # How it steps.
