@@ -149,6 +149,7 @@ def test_the_random_network_never_learns_and_the_predictor_does():
     rnd(random_batch())
     after = rnd.state_dict()
     assert_same(before["random"], after["random"])
+    assert all(p.grad is None for p in rnd.random.parameters())
     for name, parameter in before["predictor"].items():
         assert not torch.equal(parameter, after["predictor"][name])
     assert rnd.num_updates == 1

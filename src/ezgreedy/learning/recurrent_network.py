@@ -56,7 +56,7 @@ class StackedLinear(nn.Module):
         Args:
             inputs: [heads, rows, inputs], or [1, rows, inputs] which all heads share.
         """
-        if len(inputs) == len(self.weight):
+        if len(inputs) > 1:
             return torch.baddbmm(self.bias.unsqueeze(1), inputs, self.weight.mT)
         outputs = functional.linear(inputs[0], self.weight.flatten(0, 1), self.bias.flatten())
         return outputs.view(-1, *self.bias.shape).transpose(0, 1)
@@ -105,9 +105,10 @@ class StackedMemory(nn.Module):
             h, c = self._step(inputs[:, 0], h, c)
             return h.unsqueeze(1), h, c
         # Torch's own loop over time is faster than ours, by more than stacking heads would gain.
-        unrolled = [
-            self._unroll(head, *each) for head, each in enumerate(zip(inputs, h, c, strict=True))
-        ]
+        parameters = (self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
+        weights = zip(*(parameter.unbind() for parameter in parameters), strict=True)
+        each = zip(inputs.unbind(), h.unbind(), c.unbind(), weights, strict=True)
+        unrolled = [_unroll(*head) for head in each]
         outputs, h_n, c_n = (torch.stack(parts) for parts in zip(*unrolled, strict=True))
         return outputs, h_n, c_n
 
@@ -119,16 +120,6 @@ class StackedMemory(nn.Module):
         i, f, g, o = gates.chunk(4, dim=-1)
         c = f.sigmoid() * c + i.sigmoid() * g.tanh()
         return o.sigmoid() * c.tanh(), c
-
-    def _unroll(
-        self, head: int, inputs: Tensor, h: Tensor, c: Tensor
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        weights = [p[head] for p in (self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)]
-        state = (h.unsqueeze(0).contiguous(), c.unsqueeze(0).contiguous())
-        outputs, h_n, c_n = torch.lstm(
-            inputs.contiguous(), state, weights, True, 1, 0.0, False, False, False
-        )
-        return outputs, h_n[0], c_n[0]
 
 
 class RecurrentNetwork(nn.Module):
@@ -246,6 +237,17 @@ class RecurrentNetwork(nn.Module):
         if shared.requires_grad and num_heads > 1:
             shared.register_hook(lambda gradient: gradient / num_heads)  # type: ignore[no-untyped-call]
         return shared
+
+
+def _unroll(
+    inputs: Tensor, h: Tensor, c: Tensor, weights: tuple[Tensor, ...]
+) -> tuple[Tensor, Tensor, Tensor]:
+    """One head's memory over time: outputs [T, batch, memory], and h and c after them."""
+    state = (h.unsqueeze(0).contiguous(), c.unsqueeze(0).contiguous())
+    outputs, h_n, c_n = torch.lstm(
+        inputs.contiguous(), state, list(weights), True, 1, 0.0, False, False, False
+    )
+    return outputs, h_n[0], c_n[0]
 
 
 def _heads_first(part: Tensor, state_shape: tuple[int, ...]) -> Tensor:

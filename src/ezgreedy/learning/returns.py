@@ -71,35 +71,35 @@ def chosen(values: Tensor, actions: Tensor) -> Tensor:
 
 
 def traced_returns(
-    r_t: Tensor, discount_t: Tensor, v_tp1: Tensor, baseline_tp1: Tensor, trace_t: Tensor
+    r_t: Tensor, discount: float, v_tp1: Tensor, baseline_tp1: Tensor, trace_t: Tensor
 ) -> Tensor:
-    """G_t = r_t + γ_t·[v_{t+1} + κ_t·(G_{t+1} − b_{t+1})], backwards from κ = 0.
+    """G_t = r_t + γ·[v_{t+1} + κ_t·(G_{t+1} − b_{t+1})], backwards from κ = 0.
 
     With b = v and κ = λ this is the uncorrected λ-return, with b = q(a_{t+1}) that of Harutyunyan
     et al.; with κ = 0 it is the one-step return. Arguments broadcast against each other; all have
-    time first, and the trace must be 0 where a window ends.
+    time first, the trace must be 0 where a window ends, and v where the game does.
     """
     returns = torch.zeros_like(v_tp1)
     following = torch.zeros_like(v_tp1[0])
     for t in reversed(range(len(v_tp1))):
         mixed = v_tp1[t] + trace_t[t] * (following - baseline_tp1[t])
-        following = r_t[t] + discount_t[t] * mixed
+        following = r_t[t] + discount * mixed
         returns[t] = following
     return returns
 
 
 def n_step_returns(
-    r_t: Tensor, discount_t: Tensor, v_tp1: Tensor, is_last: Tensor, num_steps: int
+    r_t: Tensor, discount: float, v_tp1: Tensor, is_last: Tensor, num_steps: int
 ) -> Tensor:
-    """G_t = r_t + γ_t·(r_{t+1} + … γ_{t+n−1}·v_{t+n}), with fewer steps where a window ends.
+    """G_t = r_t + γ·(r_{t+1} + … γ·v_{t+n}), with fewer steps where a window ends.
 
     With n = 1 this is the one-step return, with n no less than the window's length the whole
     return.
     """
-    returns = r_t + discount_t * v_tp1
+    returns = r_t + discount * v_tp1
     for _ in range(num_steps - 1):
         following = torch.cat([returns[1:], returns[-1:]])
-        returns = r_t + discount_t * torch.where(is_last, v_tp1, following)
+        returns = r_t + discount * torch.where(is_last, v_tp1, following)
     return returns
 
 
@@ -122,10 +122,9 @@ def targets(steps: Steps, selector_q: Tensor, q: Tensor, settings: ReturnSetting
         ends = (steps.is_last & steps.terminated).unsqueeze(-1)
         v_tp1 = (policy * real_q).sum(dim=-1).masked_fill(ends, 0.0)
         r_t = steps.rewards.unsqueeze(-1)
-        discount_t = torch.full_like(r_t, settings.discount).masked_fill(ends, 0.0)
         is_last = steps.is_last.unsqueeze(-1)
         if settings.form == "n-step":
-            returns = n_step_returns(r_t, discount_t, v_tp1, is_last, settings.num_steps)
+            returns = n_step_returns(r_t, settings.discount, v_tp1, is_last, settings.num_steps)
         else:
             trace_t = torch.full_like(r_t, settings.decay).masked_fill(is_last, 0.0)
             baseline_tp1 = v_tp1
@@ -135,7 +134,7 @@ def targets(steps: Steps, selector_q: Tensor, q: Tensor, settings: ReturnSetting
                 if settings.form == "retrace":
                     ratio = chosen(policy, a_tp1) / _shifted(steps.behaviour).unsqueeze(-1)
                     trace_t = trace_t * ratio.clamp(max=1.0)
-            returns = traced_returns(r_t, discount_t, v_tp1, baseline_tp1, trace_t)
+            returns = traced_returns(r_t, settings.discount, v_tp1, baseline_tp1, trace_t)
         return rescale(returns, settings.rescaling)
 
 

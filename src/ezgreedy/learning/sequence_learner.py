@@ -338,8 +338,10 @@ def _warm_up(network: RecurrentNetwork, windows: Windows, burn_in: int) -> State
     h, c = (part.clone() for part in windows.state)
     for length in np.unique(windows.prefix_lengths):
         if length > 0:
-            chosen = torch.as_tensor(np.flatnonzero(windows.prefix_lengths == length))
-            rows = chosen.to(h.device)
+            is_chosen = windows.prefix_lengths == length
+            rows: slice | Tensor = slice(None)  # most batches need no picking, which copies frames
+            if not is_chosen.all():
+                rows = torch.as_tensor(np.flatnonzero(is_chosen), device=h.device)
             span = slice(burn_in - int(length), burn_in)
             frames, actions, rewards = (part[span, rows] for part in inputs)
             h[rows], c[rows] = network.advance(frames, actions, rewards, State(h[rows], c[rows]))
