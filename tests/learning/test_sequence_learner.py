@@ -427,6 +427,14 @@ def test_actors_follow_every_update_and_can_be_written_to():
         following.h[0] = 0.0
 
 
+def test_batches_may_be_read_only():
+    batch = random_batch()
+    for array in batch:
+        if array is not None:
+            array.flags.writeable = False
+    assert make().update(batch).loss == make().update(random_batch()).loss
+
+
 def test_nothing_comes_from_the_global_generator():
     before = torch.get_rng_state()
     make().update(random_batch())

@@ -160,7 +160,7 @@ class RandomNetworkDistillation:
             raise NotFiniteError(site, self.num_updates, self.seed)
 
     def _tensor(self, array: NDArray[Any]) -> Tensor:
-        return torch.as_tensor(array, device=self.device)
+        return tensor_states.tensor(array, self.device)
 
 
 def _network(settings: DistillationSettings, generator: torch.Generator) -> nn.Sequential:

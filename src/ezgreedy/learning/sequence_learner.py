@@ -267,7 +267,7 @@ class SequenceLearner:
         if batch.observations.dtype.kind == "f":
             sites["observations"] = batch.observations[_is_seen(batch, settings.burn_in)]
         for site, values in sites.items():
-            self._require_finite(site, torch.as_tensor(values))
+            self._require_finite(site, self._tensor(values))
         if self.return_settings.form == "retrace":
             probabilities = batch.behaviour_probabilities[trained]
             if not ((probabilities > 0.0) & (probabilities <= 1.0)).all():
@@ -278,7 +278,7 @@ class SequenceLearner:
             raise NotFiniteError(site, self.num_updates, self.seed)
 
     def _tensor(self, array: NDArray[Any]) -> Tensor:
-        return torch.as_tensor(array, device=self.device)
+        return tensor_states.tensor(array, self.device)
 
     def _time_first(self, array: NDArray[Any]) -> Tensor:
         return self._tensor(np.ascontiguousarray(array.swapaxes(0, 1)))

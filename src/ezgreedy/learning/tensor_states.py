@@ -1,15 +1,25 @@
-"""States of learners as nested tensors: copied out, compared, and copied back to the last bit."""
+"""Tensors of learners: made from arrays, copied out as states, and back to the last bit."""
 
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from ezgreedy import requirements as require
 
 _MOMENTS = ("step", "exp_avg", "exp_avg_sq")  # as torch's Adam calls them
+
+
+def tensor(array: NDArray[Any], device: torch.device) -> Tensor:
+    """An array as a tensor, on its memory where possible.
+
+    Arrays of other processes are read-only, and torch, which knows no such tensors, warns of them:
+    those are copied.
+    """
+    return torch.as_tensor(np.require(array, requirements="W"), device=device)
 
 
 def generators(seed: int, *purposes: str) -> dict[str, torch.Generator]:
