@@ -1,0 +1,312 @@
+"""The network of R2D2: convolutions, a memory, a duelling head; or several heads over one torso.
+
+Observations, previous actions and previous rewards in, rescaled values of every action out. Time
+comes first, then lanes or windows. A bootstrapped network computes its heads in stacked matrix
+products, and one that is not is the same with a single head. Initial parameters come from the one
+generator a network is built with.
+"""
+
+import math
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from ezgreedy import requirements as require
+from ezgreedy.learning.sequence_settings import Convolution, RecurrentNetworkSettings
+
+# Frames that go through the torso at once when nothing is learned from them; bounds memory.
+_FRAMES_AT_ONCE = 1024
+
+
+class State(NamedTuple):
+    """A memory between two observations: [batch, memory] or [batch, heads, memory] each."""
+
+    h: Tensor
+    c: Tensor
+
+    def restarted(self, starts: Tensor) -> "State":
+        """Zeros where an episode starts, bool, [batch]; the rest as it is."""
+        rows = starts.view(-1, *[1] * (self.h.ndim - 1))
+        return State(self.h.masked_fill(rows, 0.0), self.c.masked_fill(rows, 0.0))
+
+
+class StackedLinear(nn.Module):
+    """Linear layers of the same shape, one for each head.
+
+    Args:
+        num_heads: how many.
+        num_inputs: features in.
+        num_outputs: features out.
+        generator: where initial parameters come from, U(±1/√num_inputs).
+    """
+
+    def __init__(
+        self, num_heads: int, num_inputs: int, num_outputs: int, generator: torch.Generator
+    ) -> None:
+        super().__init__()
+        bound = 1.0 / math.sqrt(num_inputs)
+        self.weight = _uniform((num_heads, num_outputs, num_inputs), bound, generator)
+        self.bias = _uniform((num_heads, num_outputs), bound, generator)
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """Outputs of every head, [heads, rows, outputs].
+
+        Args:
+            inputs: [heads, rows, inputs], or [1, rows, inputs] which all heads share.
+        """
+        if len(inputs) > 1:
+            return torch.baddbmm(self.bias.unsqueeze(1), inputs, self.weight.mT)
+        outputs = functional.linear(inputs[0], self.weight.flatten(0, 1), self.bias.flatten())
+        return outputs.view(-1, *self.bias.shape).transpose(0, 1)
+
+
+class StackedMemory(nn.Module):
+    """LSTMs of the same shape, one for each head.
+
+    Args:
+        num_heads: how many.
+        num_inputs: features in.
+        size: units of each.
+        forget_bias: what the forget gates' biases start as; all else is drawn from U(±1/√size).
+        generator: where initial parameters come from.
+    """
+
+    def __init__(
+        self,
+        num_heads: int,
+        num_inputs: int,
+        size: int,
+        forget_bias: float,
+        generator: torch.Generator,
+    ) -> None:
+        super().__init__()
+        self.size = size
+        bound = 1.0 / math.sqrt(size)
+        # Gates in torch's order: input, forget, cell, output.
+        self.weight_ih = _uniform((num_heads, 4 * size, num_inputs), bound, generator)
+        self.weight_hh = _uniform((num_heads, 4 * size, size), bound, generator)
+        self.bias_ih = _uniform((num_heads, 4 * size), bound, generator)
+        self.bias_hh = _uniform((num_heads, 4 * size), bound, generator)
+        with torch.no_grad():
+            self.bias_ih[:, size : 2 * size] = forget_bias
+            self.bias_hh[:, size : 2 * size] = 0.0
+
+    def forward(self, inputs: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Outputs [heads, T, batch, memory], and h and c after the last of them.
+
+        Args:
+            inputs: [heads, T, batch, inputs].
+            h: [heads, batch, memory].
+            c: likewise.
+        """
+        if inputs.shape[1] == 1:
+            h, c = self._step(inputs[:, 0], h, c)
+            return h.unsqueeze(1), h, c
+        # Torch's own loop over time is faster than ours, by more than stacking heads would gain.
+        parameters = (self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
+        weights = zip(*(parameter.unbind() for parameter in parameters), strict=True)
+        each = zip(inputs.unbind(), h.unbind(), c.unbind(), weights, strict=True)
+        unrolled = [_unroll(*head) for head in each]
+        outputs, h_n, c_n = (torch.stack(parts) for parts in zip(*unrolled, strict=True))
+        return outputs, h_n, c_n
+
+    def _step(self, inputs: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
+        """One step of all heads at once, for acting."""
+        bias = (self.bias_ih + self.bias_hh).unsqueeze(1)
+        gates = torch.baddbmm(bias, inputs, self.weight_ih.mT)
+        gates = torch.baddbmm(gates, h, self.weight_hh.mT)
+        i, f, g, o = gates.chunk(4, dim=-1)
+        c = f.sigmoid() * c + i.sigmoid() * g.tanh()
+        return o.sigmoid() * c.tanh(), c
+
+
+class RecurrentNetwork(nn.Module):
+    """Torso, features, memory of features and what was last done and earned, duelling streams.
+
+    Q = V + A − mean_a A, of each head.
+
+    Args:
+        settings: what the network looks like.
+        generator: a CPU generator; determines the initial parameters.
+    """
+
+    def __init__(self, settings: RecurrentNetworkSettings, generator: torch.Generator) -> None:
+        super().__init__()
+        self.settings = settings
+        self.torso, num_features = convolutions(
+            settings.input_shape, settings.torso, settings.padding, generator
+        )
+        num_heads = settings.num_streams
+        num_memories = 1 if settings.shares_memory else num_heads
+        self.features = StackedLinear(num_memories, num_features, settings.feature_size, generator)
+        num_inputs = settings.feature_size + settings.num_actions + 1
+        self.memory = StackedMemory(
+            num_memories, num_inputs, settings.memory_size, settings.forget_bias, generator
+        )
+        self.streams = nn.ModuleDict()
+        for name, outputs in {"value": 1, "advantage": settings.num_actions}.items():
+            self.streams[name] = nn.Sequential(
+                StackedLinear(num_heads, settings.memory_size, settings.hidden_size, generator),
+                nn.ReLU(inplace=True),
+                StackedLinear(num_heads, settings.hidden_size, outputs, generator),
+            )
+
+    def initial_state(self, batch_size: int) -> State:
+        """The memory at the start of an episode: zeros."""
+        zeros = self.features.weight.new_zeros((batch_size, *self.settings.state_shape))
+        return State(zeros, zeros.clone())
+
+    def forward(
+        self, observations: Tensor, actions: Tensor, rewards: Tensor, state: State
+    ) -> tuple[Tensor, State]:
+        """Rescaled values, [T, batch, (heads,) actions], and the memory after the last of them.
+
+        Heads have an axis if the network is bootstrapped.
+
+        Args:
+            observations: uint8 or float32, [T, batch, ...].
+            actions: what was done before each of them, −1 where an episode starts, [T, batch].
+            rewards: what was earned for it, [T, batch].
+            state: before the first observation.
+        """
+        outputs, following = self._remember(observations, actions, rewards, state)
+        q = self._values(outputs.flatten(1, 2))
+        q = q.reshape(*observations.shape[:2], *q.shape[1:])
+        return (q.squeeze(2) if self.settings.num_heads is None else q), following
+
+    def step(
+        self, observations: Tensor, actions: Tensor, rewards: Tensor, state: State
+    ) -> tuple[Tensor, State]:
+        """One step of all lanes: `forward` without the axis of time."""
+        q, following = self(observations[None], actions[None], rewards[None], state)
+        return q[0], following
+
+    def advance(
+        self, observations: Tensor, actions: Tensor, rewards: Tensor, state: State
+    ) -> State:
+        """The memory after these observations, without values: what a prefix is for."""
+        return self._remember(observations, actions, rewards, state)[1]
+
+    def _remember(
+        self, observations: Tensor, actions: Tensor, rewards: Tensor, state: State
+    ) -> tuple[Tensor, State]:
+        """The memories' outputs, [memories, T, batch, memory], and the state after them."""
+        settings = self.settings
+        if observations.shape[2:] != settings.input_shape:
+            rule = f"have shape [T, batch, {', '.join(map(str, settings.input_shape))}]"
+            raise require.refuse("observations", rule, tuple(observations.shape))
+        frames = observations.flatten(0, 1)
+        seen = functional.relu(self.features(self._look(frames).unsqueeze(0)))
+        if settings.reward_input == "tanh":
+            rewards = rewards.tanh()
+        # No action is a row of zeros: one more column than actions, and that is dropped.
+        done = functional.one_hot(actions.flatten() + 1, settings.num_actions + 1)[:, 1:]
+        extras = torch.cat([done.to(seen.dtype), rewards.reshape(-1, 1)], dim=1)
+        inputs = torch.cat([seen, extras.expand(len(seen), -1, -1)], dim=2)
+        h, c = (_heads_first(part, settings.state_shape) for part in state)
+        over_time = inputs.view(len(inputs), *observations.shape[:2], -1)
+        outputs, h, c = self.memory(over_time, h, c)
+        following = State(
+            *(part.transpose(0, 1).reshape(-1, *settings.state_shape) for part in (h, c))
+        )
+        return outputs, following
+
+    def _look(self, frames: Tensor) -> Tensor:
+        """The torso's outputs, [rows, features]."""
+        if torch.is_grad_enabled():
+            features = self._convolve(frames)
+            return features if self.settings.shares_memory else self._share(features)
+        starts = range(0, len(frames), _FRAMES_AT_ONCE)
+        return torch.cat([self._convolve(frames[i : i + _FRAMES_AT_ONCE]) for i in starts])
+
+    def _convolve(self, frames: Tensor) -> Tensor:
+        return self.torso(frames.float() / self.settings.largest_pixel).flatten(1)
+
+    def _values(self, outputs: Tensor) -> Tensor:
+        """Q, [rows, heads, actions], from [memories, rows, memory]."""
+        if self.settings.shares_memory:
+            outputs = self._share(outputs)
+        value, advantage = self.streams["value"](outputs), self.streams["advantage"](outputs)
+        return (value + advantage - advantage.mean(dim=2, keepdim=True)).transpose(0, 1)
+
+    def _share(self, shared: Tensor) -> Tensor:
+        """Below here gradients are means over heads, and not sums (Osband et al., 2016)."""
+        num_heads = self.settings.num_streams
+        if shared.requires_grad and num_heads > 1:
+            shared.register_hook(lambda gradient: gradient / num_heads)  # type: ignore[no-untyped-call]
+        return shared
+
+
+def _unroll(
+    inputs: Tensor, h: Tensor, c: Tensor, weights: tuple[Tensor, ...]
+) -> tuple[Tensor, Tensor, Tensor]:
+    """One head's memory over time: outputs [T, batch, memory], and h and c after them."""
+    state = (h.unsqueeze(0).contiguous(), c.unsqueeze(0).contiguous())
+    outputs, h_n, c_n = torch.lstm(
+        inputs.contiguous(), state, list(weights), True, 1, 0.0, False, False, False
+    )
+    return outputs, h_n[0], c_n[0]
+
+
+def _heads_first(part: Tensor, state_shape: tuple[int, ...]) -> Tensor:
+    """[batch, memory] or [batch, heads, memory] as [memories, batch, memory]."""
+    if part.shape[1:] != state_shape:
+        rule = f"have shape [batch, {', '.join(map(str, state_shape))}]"
+        raise require.refuse("state", rule, tuple(part.shape))
+    return part.unsqueeze(0) if len(state_shape) == 1 else part.transpose(0, 1)
+
+
+def convolutions(
+    input_shape: tuple[int, ...],
+    torso: tuple[Convolution, ...],
+    padding: str,
+    generator: torch.Generator,
+) -> tuple[nn.Sequential, int]:
+    """Convolutions with ReLU after each, none for vectors, and how many features come out.
+
+    Args:
+        input_shape: [channels, height, width] or [features].
+        torso: first to last.
+        padding: "valid" or "same".
+        generator: where initial parameters come from.
+    """
+    channels, *sides = input_shape
+    layers: list[nn.Module] = []
+    for row in torso:
+        if padding == "same":
+            before_after = [_same_padding(side, row) for side in reversed(sides)]
+            layers.append(nn.ZeroPad2d((*before_after[0], *before_after[1])))
+            sides = [side + sum(_same_padding(side, row)) for side in sides]
+        layer = nn.Conv2d(channels, row.channels, row.size, row.stride, device="meta")
+        layers += [_initialised(layer, channels * row.size**2, generator), nn.ReLU(inplace=True)]
+        channels = row.channels
+        sides = [(side - row.size) // row.stride + 1 for side in sides]
+        if min(sides) < 1:
+            raise require.refuse("torso", f"fit {input_shape}", torso)
+    return nn.Sequential(*layers), channels * math.prod(sides)
+
+
+def linear(num_inputs: int, num_outputs: int, generator: torch.Generator) -> nn.Module:
+    """A linear layer with initial parameters from our generator."""
+    return _initialised(nn.Linear(num_inputs, num_outputs, device="meta"), num_inputs, generator)
+
+
+def _same_padding(side: int, row: Convolution) -> tuple[int, int]:
+    """Zeros before and after, so that ⌈side / stride⌉ places come out; the odd one after."""
+    total = max((math.ceil(side / row.stride) - 1) * row.stride + row.size - side, 0)
+    return total // 2, total - total // 2
+
+
+def _initialised(layer: nn.Module, fan_in: int, generator: torch.Generator) -> nn.Module:
+    """Values from U(±1/√fan_in) for a layer of the meta device, lest torch draw some itself."""
+    layer.to_empty(device="cpu")
+    bound = 1.0 / math.sqrt(fan_in)
+    for parameter in layer.parameters():
+        nn.init.uniform_(parameter, -bound, bound, generator=generator)
+    return layer
+
+
+def _uniform(shape: tuple[int, ...], bound: float, generator: torch.Generator) -> nn.Parameter:
+    return nn.Parameter(torch.empty(shape).uniform_(-bound, bound, generator=generator))

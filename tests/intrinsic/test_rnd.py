@@ -1,0 +1,281 @@
+"""Random network distillation: what is rewarded, what stays, and how it continues."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from ezgreedy.intrinsic.rnd import RandomNetworkDistillation
+from ezgreedy.intrinsic.rnd_settings import DistillationSettings
+from ezgreedy.learning.learner import NotFiniteError
+from ezgreedy.learning.sequence_learner import SequenceLearner
+from ezgreedy.learning.sequence_settings import (
+    SMALL_TORSO,
+    RecurrentNetworkSettings,
+    SequenceLearnerSettings,
+)
+from support.windows import random_batch, rubbish
+
+torch.set_num_threads(1)
+
+SETTINGS = DistillationSettings(
+    input_shape=(4, 10, 10), torso=SMALL_TORSO, num_outputs=16, largest_pixel=1.0
+)
+BURN_IN = 3
+
+
+def make(seed=0, **changes):
+    return RandomNetworkDistillation(replace(SETTINGS, **changes), burn_in=BURN_IN, seed=seed)
+
+
+def reached(batch):
+    """The observations that trained steps lead to, in the order of rows and then of steps."""
+    rows = zip(batch.observations, batch.lengths, strict=True)
+    return np.concatenate([row[BURN_IN + 1 : BURN_IN + 1 + n] for row, n in rows])
+
+
+def assert_same(ours, theirs):
+    assert ours.keys() == theirs.keys()
+    for name, part in ours.items():
+        if isinstance(part, dict):
+            assert_same(part, theirs[name])
+        elif isinstance(part, torch.Tensor):
+            assert torch.equal(part, theirs[name]), name
+        else:
+            assert part == theirs[name], name
+
+
+def test_the_networks_have_the_paper_s_size():
+    rnd = RandomNetworkDistillation(DistillationSettings(), burn_in=20, seed=0)
+    for network in (rnd.predictor, rnd.random):
+        convolutions = (32 * 3 * 64 + 32) + (64 * 32 * 16 + 64) + (64 * 64 * 9 + 64)
+        size = sum(p.numel() for p in network.parameters())
+        assert size == convolutions + 22 * 16 * 64 * 128 + 128
+
+
+def test_errors_are_mean_squared_differences_of_outputs():
+    rnd, batch = make(), random_batch()
+    frames = reached(batch)
+    inputs = torch.as_tensor(frames).float()
+    with torch.no_grad():
+        difference = (rnd.predictor(inputs) - rnd.random(inputs)).double().numpy()
+    np.testing.assert_allclose(rnd.errors(frames), (difference**2).mean(axis=1), rtol=1e-5)
+
+
+@pytest.mark.parametrize("normalisation", ["var", "std", "ngu"])
+def test_a_step_earns_the_normalised_error_of_where_it_led(normalisation):
+    rnd = make(normalisation=normalisation)
+    seen = []
+    for seed in range(3):
+        batch = random_batch(seed)
+        errors = rnd.errors(reached(batch))
+        seen.append(errors)
+        everything = np.concatenate(seen)
+        mean, std = everything.mean(), everything.std()
+        expected = {
+            "var": errors / std**2,
+            "std": errors / std,
+            "ngu": (errors - mean) / std,
+        }[normalisation].clip(0.0, 5.0)
+        received = rnd(batch)
+        added = (received.rewards - batch.rewards)[batch.is_trained(BURN_IN)]
+        np.testing.assert_allclose(added, 0.3 * expected, rtol=1e-4, atol=1e-5)
+
+
+def test_only_rewards_that_are_learned_from_change():
+    rnd, batch = make(), random_batch()
+    copy = batch.rewards.copy()
+    received = rnd(batch)
+    trained = batch.is_trained(BURN_IN)
+    np.testing.assert_array_equal(received.rewards[~trained], batch.rewards[~trained])
+    assert (received.rewards[trained] > batch.rewards[trained]).all()
+    np.testing.assert_array_equal(received.inputs, batch.rewards)
+    np.testing.assert_array_equal(batch.rewards, copy)
+    for name in batch._fields:
+        if name not in ("rewards", "seen_rewards"):
+            assert getattr(received, name) is getattr(batch, name)
+
+
+def test_rewards_seen_elsewhere_stay_as_they_were():
+    batch = random_batch()
+    batch = batch._replace(seen_rewards=batch.rewards + 7.0)
+    np.testing.assert_array_equal(make()(batch).seen_rewards, batch.seen_rewards)
+
+
+def test_a_bonus_of_scale_0_changes_nothing_that_is_learned():
+    network = RecurrentNetworkSettings(
+        num_actions=3,
+        input_shape=(4, 10, 10),
+        torso=SMALL_TORSO,
+        feature_size=12,
+        memory_size=8,
+        hidden_size=10,
+        largest_pixel=1.0,
+    )
+    settings = SequenceLearnerSettings(batch_size=6, burn_in=BURN_IN, length=5)
+    ours, theirs, paid = (SequenceLearner(network, settings, seed=0) for _ in range(3))
+    free, rnd = make(scale=0.0), make()
+    for seed in range(3):
+        batch = random_batch(seed)
+        np.testing.assert_array_equal(free(batch).rewards, batch.rewards)
+        ours.update(free(batch))
+        theirs.update(batch)
+        paid.update(rnd(batch))
+    assert_same(ours.state_dict(), theirs.state_dict())
+    assert not torch.equal(ours.online.features.bias, paid.online.features.bias)
+
+
+def test_errors_fall_where_it_has_been_and_not_elsewhere():
+    rnd = make()
+    # Two kinds of frames: planes 0 and 1 are ever seen in training, planes 2 and 3 are new.
+    rng = np.random.default_rng(0)
+    known, new = np.zeros((2, 20, 4, 10, 10), dtype=np.uint8)
+    known[:, :2] = rng.integers(0, 2, (20, 2, 10, 10))
+    new[:, 2:] = rng.integers(0, 2, (20, 2, 10, 10))
+    before_known, before_new = rnd.errors(known).mean(), rnd.errors(new).mean()
+    for seed in range(150):
+        batch = random_batch(seed)
+        batch.observations[:] = known[rng.integers(0, 20, batch.observations.shape[:2])]
+        rnd(batch)
+    assert rnd.errors(known).mean() < 0.05 * before_known
+    assert rnd.errors(new).mean() > 0.3 * before_new
+
+
+def test_the_random_network_never_learns_and_the_predictor_does():
+    rnd = make()
+    before = rnd.state_dict()
+    rnd(random_batch())
+    after = rnd.state_dict()
+    assert_same(before["random"], after["random"])
+    assert all(p.grad is None for p in rnd.random.parameters())
+    for name, parameter in before["predictor"].items():
+        assert not torch.equal(parameter, after["predictor"][name])
+    assert rnd.num_updates == 1
+
+
+def test_padded_places_never_matter_to_bonuses():
+    batch = random_batch(terminated=np.zeros(6, dtype=bool))
+    ours, theirs = make(), make()
+    trained = batch.is_trained(BURN_IN)
+    received = ours(batch).rewards[trained], theirs(rubbish(batch, BURN_IN)).rewards[trained]
+    np.testing.assert_array_equal(*received)
+    assert_same(ours.state_dict(), theirs.state_dict())
+
+
+def test_the_predictor_can_learn_from_the_last_steps_alone():
+    batch = random_batch(lengths=np.full(6, 5))
+    last = batch._replace(
+        observations=np.concatenate([batch.observations[:, :4], batch.observations[:, 7:]], axis=1),
+        lengths=np.full(6, 2),
+        **{name: getattr(batch, name)[:, :5] for name in ("actions", "rewards", "masks")},
+    )
+    few, twin, all_steps = make(steps_per_window=2), make(), make()
+    few(batch), twin(last), all_steps(batch)
+    for name, parameter in few.predictor.named_parameters():
+        own = twin.predictor.state_dict()[name]
+        torch.testing.assert_close(parameter.detach(), own, rtol=1e-4, atol=1e-5)
+        assert not torch.equal(parameter, all_steps.predictor.state_dict()[name])
+    # All are rewarded, and counted.
+    assert few.moments.count == 30
+    assert twin.moments.count == 12
+
+
+def test_bonuses_are_cut_and_never_negative():
+    rnd = make(largest_bonus=2.0, normalisation="ngu")
+    rnd.moments.update(np.array([1.0, 2.0, 3.0]))
+    np.testing.assert_allclose(
+        rnd.bonuses(np.array([0.0, 2.0, 3.0, 100.0])), [0.0, 0.0, math.sqrt(1.5), 2.0]
+    )
+
+
+def test_while_all_errors_are_the_same_there_is_no_bonus():
+    rnd = make()
+    assert rnd.bonuses(np.array([3.0])).tolist() == [0.0]
+    rnd.moments.update(np.array([3.0, 3.0]))
+    assert rnd.bonuses(np.array([3.0])).tolist() == [0.0]
+
+
+def test_dividing_by_the_variance_pays_more_as_errors_shrink():
+    by_variance, by_deviation = make(largest_bonus=1e9), make(normalisation="std")
+    errors = np.array([1.0, 2.0, 3.0])
+    paid = []
+    for rnd in (by_variance, by_deviation):
+        for scale in (1.0, 0.1):
+            fresh = make(normalisation=rnd.settings.normalisation, largest_bonus=1e9)
+            fresh.moments.update(errors * scale)
+            paid.append(fresh.bonuses(errors * scale))
+    np.testing.assert_allclose(paid[1], 10.0 * paid[0])
+    np.testing.assert_allclose(paid[3], paid[2])
+
+
+def test_vectors_need_no_torso_but_may_have_hidden_layers():
+    rnd = make(input_shape=(6,), torso=(), hidden_sizes=(9,))
+    batch = random_batch(shape=(6,))
+    assert (rnd(batch).rewards >= batch.rewards).all()
+    assert rnd.predictor[2].weight.shape == (9, 6)
+
+
+def test_what_is_not_finite_is_refused_and_changes_nothing():
+    rnd = make(input_shape=(6,), torso=())
+    batch = random_batch(shape=(6,))
+    rnd(batch)
+    before = rnd.state_dict()
+    bad = batch.observations.copy()
+    bad[0, BURN_IN + 1] = math.nan
+    with pytest.raises(NotFiniteError, match=r"^errors: .* after 1 updates \(seed 0\)"):
+        rnd(batch._replace(observations=bad))
+    assert_same(before, rnd.state_dict())
+    handle = rnd.predictor[2].bias.register_hook(lambda gradient: gradient * math.nan)
+    with pytest.raises(NotFiniteError, match=r"^norm of the predictor's gradient:"):
+        rnd(batch)
+    handle.remove()
+    assert_same(before, rnd.state_dict())
+
+
+def test_a_restored_distillation_continues_to_the_last_bit():
+    rnd, restored = make(), make(seed=3)
+    for seed in range(3):
+        rnd(random_batch(seed))
+    state = rnd.state_dict()
+    restored.load_state_dict(state)
+    for seed in range(3, 6):
+        batch = random_batch(seed)
+        np.testing.assert_array_equal(rnd(batch).rewards, restored(batch).rewards)
+    assert_same(rnd.state_dict(), restored.state_dict())
+    assert not torch.equal(state["predictor"]["2.bias"], rnd.state_dict()["predictor"]["2.bias"])
+    with pytest.raises(ValueError, match=r"^state\.predictor\.2\.weight must be"):
+        make(num_outputs=8).load_state_dict(state)
+
+
+def test_networks_come_from_the_seed_alone():
+    before = torch.get_rng_state()
+    ours, same, other = make(), make(), make(seed=1)
+    ours(random_batch())
+    same(random_batch())
+    assert torch.equal(before, torch.get_rng_state())
+    assert_same(ours.state_dict(), same.state_dict())
+    assert not torch.equal(ours.random[2].bias, other.random[2].bias)
+    assert not torch.equal(make().predictor[2].bias, make().random[2].bias)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"scale": -0.1}, "^scale must be finite and be at least 0"),
+        ({"normalisation": "max"}, "^normalisation must be one of 'var', 'std', 'ngu'"),
+        ({"largest_bonus": 0.0}, "^largest_bonus must be positive"),
+        ({"input_shape": (4, 10)}, "^input_shape must be"),
+        ({"input_shape": (4,)}, "^torso must be empty for vectors"),
+        ({"hidden_sizes": (0,)}, "^hidden_sizes must be at least 1"),
+        ({"num_outputs": 0}, "^num_outputs must be at least 1"),
+        ({"largest_pixel": 0.0}, "^largest_pixel must be positive"),
+        ({"learning_rate": 0.0}, "^learning_rate must be positive"),
+        ({"largest_gradient_norm": 0.0}, "^largest_gradient_norm must be positive"),
+        ({"steps_per_window": 0}, "^steps_per_window must be at least 1"),
+    ],
+)
+def test_settings_of_distillation_are_checked(changes, message):
+    with pytest.raises(ValueError, match=message):
+        replace(SETTINGS, **changes)
