@@ -6,6 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+# Named here, so that `--help` needs NumPy alone; a test holds the list to the presets.
+AGENTS = ("rainbow", "rainbow-eps", "rainbow-ez", "rainbow-cts")
 _SCALES = ("paper", "laptop")
 
 
@@ -23,7 +25,7 @@ def add_parsers(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
         "agent.durations='Zeta(1.5, cap=100)' --set protocol.sticky_probability=0.25 --set "
         "evaluation.frames=100000. RUN/config.json lists all of them.",
     )
-    train.add_argument("agent", metavar="AGENT", help=f"one of {', '.join(_agents())}")
+    train.add_argument("agent", metavar="AGENT", help=f"one of {', '.join(AGENTS)}")
     train.add_argument(
         "--game",
         required=True,
@@ -112,11 +114,6 @@ def _options(parsed: argparse.Namespace) -> Any:
     from ezgreedy.running.driver import DriveOptions
 
     return DriveOptions(parsed.checkpoint_seconds, parsed.quiet)
-
-
-def _agents() -> list[str]:
-    # Named here, so that `--help` needs NumPy alone; a test holds the list to the presets.
-    return ["rainbow", "rainbow-eps", "rainbow-ez", "rainbow-cts"]
 
 
 def require_packages(command: str) -> None:
