@@ -11,17 +11,14 @@ from ezgreedy.intrinsic.rnd import RandomNetworkDistillation
 from ezgreedy.intrinsic.rnd_settings import DistillationSettings
 from ezgreedy.learning.learner import NotFiniteError
 from ezgreedy.learning.sequence_learner import SequenceLearner
-from ezgreedy.learning.sequence_settings import (
-    SMALL_TORSO,
-    RecurrentNetworkSettings,
-    SequenceLearnerSettings,
-)
+from ezgreedy.learning.sequence_settings import RecurrentNetworkSettings, SequenceLearnerSettings
+from ezgreedy.learning.settings import MINATAR_TORSO
 from support.windows import random_batch, rubbish
 
 torch.set_num_threads(1)
 
 SETTINGS = DistillationSettings(
-    input_shape=(4, 10, 10), torso=SMALL_TORSO, num_outputs=16, largest_pixel=1.0
+    input_shape=(4, 10, 10), torso=MINATAR_TORSO, num_outputs=16, largest_pixel=1.0
 )
 BURN_IN = 3
 
@@ -108,7 +105,7 @@ def test_a_bonus_of_scale_0_changes_nothing_that_is_learned():
     network = RecurrentNetworkSettings(
         num_actions=3,
         input_shape=(4, 10, 10),
-        torso=SMALL_TORSO,
+        torso=MINATAR_TORSO,
         feature_size=12,
         memory_size=8,
         hidden_size=10,

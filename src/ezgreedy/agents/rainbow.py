@@ -17,10 +17,10 @@ from ezgreedy.atari.lanes import LaneSteps
 from ezgreedy.atari.protocol import Frames
 from ezgreedy.intrinsic.cts import CTSModel, reduce
 from ezgreedy.intrinsic.pseudo_counts import PseudoCountBonus
-from ezgreedy.learning.conversion import as_arrays, as_tensors
 from ezgreedy.learning.learner import Learner
 from ezgreedy.learning.networks import RainbowNetwork
 from ezgreedy.learning.settings import NetworkSettings
+from ezgreedy.learning.tensor_states import as_arrays, as_tensors
 from ezgreedy.replay.accumulate import Accumulator
 from ezgreedy.replay.frames import FrameStore
 from ezgreedy.replay.memory import ReplayMemory

@@ -3,12 +3,9 @@
 from dataclasses import dataclass
 
 from ezgreedy import requirements as require
-from ezgreedy.learning.sequence_settings import Convolution
+from ezgreedy.learning.settings import ATARI_TORSO, Convolution
 
 NORMALISATIONS = ("var", "std", "ngu")
-
-# Paper: "DQN-size" convolutions.
-DQN_TORSO = (Convolution(32, 8, 4), Convolution(64, 4, 2), Convolution(64, 3))
 
 
 @dataclass(frozen=True)
@@ -35,7 +32,7 @@ class DistillationSettings:
     normalisation: str = "var"  # Paper: "dividing by its variance"
     largest_bonus: float = 5.0  # not in the paper; Badia et al. 2020
     input_shape: tuple[int, ...] = (3, 210, 160)
-    torso: tuple[Convolution, ...] = DQN_TORSO
+    torso: tuple[Convolution, ...] = ATARI_TORSO  # Paper: "DQN-size"
     hidden_sizes: tuple[int, ...] = ()  # Paper: convolutions and "one linear layer"
     num_outputs: int = 128  # table of the paper
     largest_pixel: float = 255.0

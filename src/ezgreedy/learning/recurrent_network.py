@@ -14,7 +14,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from ezgreedy import requirements as require
-from ezgreedy.learning.sequence_settings import Convolution, RecurrentNetworkSettings
+from ezgreedy.learning.sequence_settings import RecurrentNetworkSettings
+from ezgreedy.learning.settings import Convolution
 
 # Frames that go through the torso at once when nothing is learned from them; bounds memory.
 _FRAMES_AT_ONCE = 1024

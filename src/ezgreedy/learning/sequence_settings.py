@@ -1,23 +1,15 @@
 """How R2D2 sees and learns, as numbers alone: read by presets and command lines, without torch."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from ezgreedy import requirements as require
+from ezgreedy.learning.settings import Convolution
 
 PADDINGS = ("valid", "same")
 REWARD_INPUTS = ("raw", "tanh")
 RETURNS = ("peng", "harutyunyan", "retrace", "n-step")
 LOSSES = ("squared", "huber")
 MOST_HEADS = 8  # as many as a mask of one byte has bits
-
-
-class Convolution(NamedTuple):
-    """One layer of a torso: square kernels, then ReLU."""
-
-    channels: int
-    size: int
-    stride: int = 1
 
 
 # Table of the paper for R2D2, on whole frames.
@@ -27,8 +19,6 @@ R2D2_TORSO = (
     Convolution(128, 5, 2),
     Convolution(128, 3),
 )
-# MinAtar's own DQN: one small layer before 128 units.
-SMALL_TORSO = (Convolution(16, 3),)
 
 
 @dataclass(frozen=True)

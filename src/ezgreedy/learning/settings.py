@@ -50,7 +50,7 @@ class LearnerSettings:
 
 @dataclass(frozen=True)
 class Convolution:
-    """One layer of a torso: square kernels, no padding, then ReLU."""
+    """One layer of a torso: square kernels, then ReLU."""
 
     channels: int
     size: int
