@@ -6,9 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ezgreedy.replay.blocks import BlockCodec
+from ezgreedy.replay.cutting import SequenceSettings
 from ezgreedy.replay.sequence_batch import SequenceBatch
 from ezgreedy.replay.sequence_memory import SequenceMemory
-from ezgreedy.replay.sequences import SequenceAccumulator, SequenceSettings, SequenceStep
+from ezgreedy.replay.sequences import SequenceAccumulator, SequenceStep
 from ezgreedy.tail import Tail
 from support.sequences import (
     SHAPE,

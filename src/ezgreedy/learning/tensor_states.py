@@ -17,8 +17,11 @@ def tensor(array: NDArray[Any], device: torch.device) -> Tensor:
     """An array as a tensor, on its memory where possible.
 
     Arrays of other processes are read-only, and torch, which knows no such tensors, warns of them:
-    those are copied.
+    those are copied. Nor does it compute with uint16, which codes of colours are; they are small
+    enough to be int16.
     """
+    if array.dtype == np.uint16:
+        array = array.view(np.int16)
     return torch.as_tensor(np.require(array, requirements="W"), device=device)
 
 

@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 
 from ezgreedy import requirements as require
 from ezgreedy.replay.blocks import BlockCodec, BlockStore, check_tail
+from ezgreedy.replay.cutting import SequenceSettings
 from ezgreedy.replay.frames import require_fit
 from ezgreedy.replay.prioritized import ImportanceExponent, Priorities
 from ezgreedy.replay.sequence_batch import SequenceBatch
-from ezgreedy.replay.sequences import Block, SequenceSettings, Window
+from ezgreedy.replay.sequences import Block, Window
 from ezgreedy.requirements import FloatArray, IntArray
 from ezgreedy.tail import Tail
 

@@ -4,17 +4,12 @@ The defaults are the paper's. Everything here is part of a run's identity: with 
 the same numbers come out, on the same machine.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from ezgreedy import requirements as require
-from ezgreedy.agents.presets import PRESETS, Preset
-from ezgreedy.atari.games import near
-from ezgreedy.atari.minatar import MINATAR
-from ezgreedy.atari.minatar import PREFIX as MINATAR_PREFIX
+from ezgreedy.agents.presets import Preset
+from ezgreedy.agents.sequence_presets import SequencePreset
 from ezgreedy.atari.protocol import Protocol
-from ezgreedy.exploration.schedules import Linear
-from ezgreedy.learning.settings import MINATAR_TORSO
-from ezgreedy.replay.prioritized import ImportanceExponent
 
 DEVICES = ("cpu", "cuda")
 
@@ -48,7 +43,8 @@ class RunSettings:
         game: what is played, as for `atari.make`.
         frames: how long, in emulator frames over all lanes.
         seed: any non-negative int.
-        lanes: environments that are played together. The paper has one.
+        lanes: environments that are played together. The paper has one for Rainbow, and for R2D2
+            a fleet of 320, over which ε falls from lane to lane.
         protocol: how the game is presented.
         evaluation: when and how the agent is evaluated.
         frames_per_report: from one line about the training in results.jsonl to the next.
@@ -56,7 +52,7 @@ class RunSettings:
         threads: processor threads for one network; more than the cores at hand is ruinous.
     """
 
-    agent: Preset
+    agent: Preset | SequencePreset
     game: str
     frames: int = 200_000_000  # tables of the paper
     seed: int = 0
@@ -74,70 +70,8 @@ class RunSettings:
         require.integer("frames_per_report", self.frames_per_report, least=1)
         require.one_of("device", self.device, DEVICES)
         require.integer("threads", self.threads, least=1)
-
-
-def paper_scale(agent: Preset, game: str) -> RunSettings:
-    """The paper's settings; MinAtar, which it does not have, gets its own protocol and networks."""
-    if is_minatar(game):
-        agent = replace(agent, torso=MINATAR_TORSO, hidden_size=MINATAR_HIDDEN_SIZE)
-        return RunSettings(agent, game, protocol=MINATAR)
-    return RunSettings(agent, game)
-
-
-def laptop_scale(agent: Preset, game: str) -> RunSettings:
-    """A million frames or two in place of 200: what the paper spreads out is pulled together.
-
-    Learning itself stays the paper's except on MinAtar, whose published settings it takes over.
-    """
-    settings = paper_scale(agent, game)
-    minatar = is_minatar(game)
-    least_replay = 2_000
-    agent = replace(
-        settings.agent,
-        replay_capacity=100_000,
-        least_replay=least_replay,
-        # On MinAtar a step is a frame; the paper has 16 frames to an update.
-        steps_per_update=16 if minatar else settings.agent.steps_per_update,
-        importance_exponent=ImportanceExponent(first_addition=least_replay, last_addition=500_000),
-        learner=replace(
-            settings.agent.learner,
-            updates_per_target_sync=min(settings.agent.learner.updates_per_target_sync, 500),
-            # Obando-Ceron and Castro (2021), for Rainbow on MinAtar.
-            learning_rate=MINATAR_LEARNING_RATE if minatar else agent.learner.learning_rate,
-            adam_epsilon=3.125e-4 if minatar else agent.learner.adam_epsilon,
-        ),
-    )
-    if isinstance(agent.epsilon, Linear):
-        steps = 100_000 if minatar else 50_000  # Young and Tian (2019): 100K frames on MinAtar
-        epsilon = replace(agent.epsilon, steps=steps, first_step=least_replay)
-        agent = replace(agent, epsilon=epsilon)
-    return replace(
-        settings,
-        agent=agent,
-        frames=1_000_000,
-        lanes=8 if minatar else 1,
-        evaluation=EvaluationSettings(
-            frames_between=100_000, frames=24_000 if minatar else 50_000, lanes=8 if minatar else 4
-        ),
-        frames_per_report=10_000,
-    )
-
-
-SCALES = {"paper": paper_scale, "laptop": laptop_scale}
-
-# As MinAtar's own DQN: 128 hidden units, here half of them in each stream.
-MINATAR_HIDDEN_SIZE = 64
-MINATAR_LEARNING_RATE = 2.5e-4
-
-
-def preset(name: str) -> Preset:
-    """An agent of the paper by name."""
-    if name not in PRESETS:
-        rule = f"be one of {', '.join(PRESETS)}{near(name, list(PRESETS))}"
-        raise require.refuse("agent", rule, name)
-    return PRESETS[name]
-
-
-def is_minatar(game: str) -> bool:
-    """Whether a game's name is one of MinAtar's."""
-    return game.startswith(MINATAR_PREFIX)
+        zeroes = self.protocol.zeroes_discount_on_life_loss
+        if zeroes and isinstance(self.agent, SequencePreset):
+            # Its windows know of one end alone, that of the game.
+            rule = f"be False for {self.agent.name}, to which lives mean nothing"
+            raise require.refuse("zeroes_discount_on_life_loss", rule, zeroes)
