@@ -37,6 +37,7 @@ ROOMS = [
     "grid_walks",
     "results",
     "running",
+    "fleet",
     "analysis",
     "figures",
     "demonstration",

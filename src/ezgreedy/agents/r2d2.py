@@ -77,7 +77,7 @@ class R2D2:
             preset.samples_per_insert, preset.least_windows, most_sampled=preset.learner.batch_size
         )
         # What batches pass through on their way from the memory to the learner.
-        self.bonuses = _bonuses(preset, surface, seed, device)
+        self.bonuses = bonuses(preset, surface, seed, device)
         self._means = {name: Mean() for name in ("loss", "gradient_norm", "bonus")}
         self._counted = (0, 0)
 
@@ -206,9 +206,10 @@ class R2D2Policy:
         self._actions = None
 
 
-def _bonuses(
+def bonuses(
     preset: SequencePreset, surface: Surface, seed: int, device: str
 ) -> tuple[RandomNetworkDistillation, ...]:
+    """What batches of this agent pass through on their way from the memory to the learner."""
     if preset.distillation is None:
         return ()
     bonus = RandomNetworkDistillation(

@@ -6,6 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from ezgreedy import requirements as require
+
 # Named here, so that `--help` needs NumPy alone; a test holds the list to the presets.
 AGENTS = (
     *("rainbow", "rainbow-eps", "rainbow-ez", "rainbow-cts"),
@@ -59,6 +61,7 @@ def add_parsers(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
         help="any other setting, repeatable",
     )
     _add_drive_options(train)
+    _add_fleet_options(train)
     train.set_defaults(run=_train)
 
     resume = commands.add_parser(
@@ -70,6 +73,9 @@ def add_parsers(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     )
     resume.add_argument("directory", type=Path, metavar="RUN", help="a directory of ezgreedy train")
     _add_drive_options(resume)
+    fleet = resume.add_argument_group("runs of --engine ray", "only if it is to be otherwise")
+    fleet.add_argument("--address", metavar="HOST:PORT", help="another Ray cluster")
+    fleet.add_argument("--actors", type=int, metavar="N", help="another number of processes")
     resume.set_defaults(run=_resume)
 
 
@@ -84,8 +90,57 @@ def _add_drive_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--quiet", action="store_true", help="no progress, warnings alone")
 
 
+def _add_fleet_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--engine",
+        choices=("embedded", "ray"),
+        default="embedded",
+        help="embedded: everything in this process, the same to the last bit every time; ray: "
+        "R2D2 in many processes, on this machine or a cluster (default: embedded)",
+    )
+    fleet = parser.add_argument_group("--engine ray")
+    fleet.add_argument("--actors", type=int, metavar="N", help="processes that play (default: 2)")
+    fleet.add_argument(
+        "--lanes-per-actor",
+        type=int,
+        metavar="E",
+        help="environments of each; N times E is then the number of lanes (default: the run's "
+        "lanes, dealt out evenly)",
+    )
+    fleet.add_argument(
+        "--shards", type=int, metavar="S", help="processes that remember (default: 1)"
+    )
+    fleet.add_argument(
+        "--address",
+        metavar="HOST:PORT",
+        help="a Ray cluster with the same versions of Ray and Python, and RUN on a file system "
+        "that all its machines share (default: a Ray of its own, bound to this machine)",
+    )
+    fleet.add_argument(
+        "--object-store-megabytes",
+        type=int,
+        metavar="MB",
+        help="shared memory for what is in transit (default: what the run needs)",
+    )
+
+
 def _train(parsed: argparse.Namespace) -> int:
     require_packages("train")
+    changes = _fleet_changes(parsed)
+    if parsed.engine == "ray":
+        from ezgreedy.fleet.driving import train as train_fleet
+        from ezgreedy.fleet.settings import FleetSettings
+
+        fleet = FleetSettings(**changes)
+        settings = _settings(parsed)
+        if parsed.lanes_per_actor is not None:
+            lanes = fleet.actors * require.integer(
+                "--lanes-per-actor", parsed.lanes_per_actor, least=1
+            )
+            settings = replace(settings, lanes=lanes)
+        return train_fleet(parsed.out, settings, fleet, _options(parsed))
+    for name in changes | ({"lanes_per_actor": 0} if parsed.lanes_per_actor is not None else {}):
+        raise ValueError(f"--{name.replace('_', '-')} must come with --engine ray")
     from ezgreedy.running.driver import train
 
     return train(parsed.out, _settings(parsed), _options(parsed))
@@ -93,9 +148,23 @@ def _train(parsed: argparse.Namespace) -> int:
 
 def _resume(parsed: argparse.Namespace) -> int:
     require_packages("resume")
+    from ezgreedy.fleet.driving import is_fleet_run
+    from ezgreedy.fleet.driving import resume as resume_fleet
     from ezgreedy.running.driver import resume
 
+    changes = _fleet_changes(parsed)
+    if is_fleet_run(parsed.directory):
+        return resume_fleet(parsed.directory, _options(parsed), **changes)
+    for name in changes:
+        raise ValueError(f"--{name} must come with a run of --engine ray")
     return resume(parsed.directory, _options(parsed))
+
+
+def _fleet_changes(parsed: argparse.Namespace) -> dict[str, Any]:
+    """What was said about the fleet."""
+    names = ("actors", "shards", "address", "object_store_megabytes")
+    said = {name: getattr(parsed, name, None) for name in names}
+    return {name: value for name, value in said.items() if value is not None}
 
 
 def _settings(parsed: argparse.Namespace) -> Any:

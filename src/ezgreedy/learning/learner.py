@@ -38,6 +38,10 @@ class NotFiniteError(ArithmeticError):
         super().__init__(f"{site}: NaN or infinity after {step} updates (seed {seed})")
         self.site, self.step, self.seed = site, step, seed
 
+    def __reduce__(self) -> tuple[type["NotFiniteError"], tuple[str, int, int]]:
+        # Exceptions are otherwise made again from their message, in the process that reads them.
+        return type(self), (self.site, self.step, self.seed)
+
 
 class Update(NamedTuple):
     """What came of one update."""

@@ -95,6 +95,11 @@ class Priorities:
         return bool(self._places[slot] >= 0)
 
     @property
+    def total(self) -> float:
+        """The sum of all priorities, with their exponent."""
+        return self._tree.total
+
+    @property
     def beta(self) -> float:
         """The importance exponent of the next sample."""
         return self.importance_exponent(self.num_added)

@@ -122,6 +122,11 @@ class SequenceMemory:
         return len(self._priorities)
 
     @property
+    def total_priority(self) -> float:
+        """Of all windows, with the exponent: what draws among several memories go by."""
+        return self._priorities.total
+
+    @property
     def num_bytes(self) -> int:
         """How many bytes the observations take."""
         return self._blocks.num_bytes

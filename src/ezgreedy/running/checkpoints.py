@@ -120,13 +120,16 @@ class Checkpoints:
         self._tidy()
         return self._path(step)
 
-    def load(self) -> Loaded | None:
+    def load(self, last_step: int | None = None) -> Loaded | None:
         """The newest intact checkpoint, or None if there is none; nothing is changed on disk.
 
         Raises ValueError if all are damaged, if one is of another run, or if one was written by
         a newer version than this.
+
+        Args:
+            last_step: take no later one, if given; the next save removes what is later.
         """
-        steps = self._steps()
+        steps = [step for step in self._steps() if last_step is None or step <= last_step]
         notices: list[str] = []
         for step in reversed(steps):
             try:

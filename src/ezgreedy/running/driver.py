@@ -6,9 +6,10 @@ goes on, so that an interrupted run ends with the same bytes as an uninterrupted
 """
 
 import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 
@@ -23,6 +24,50 @@ from ezgreedy.running.spectators import Bar, Spectator, TensorBoard
 from ezgreedy.running.training import Training
 
 SECONDS_BETWEEN_CHECKPOINTS = 60.0
+
+
+class FailedTrainingError(RuntimeError):
+    """A training that cannot go on in this process; its run is marked as failed."""
+
+
+class Drivable(Protocol):
+    """What a run is made of, on whichever engine: see `Training`."""
+
+    settings: RunSettings
+    frames: int
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether all frames have been played."""
+
+    @property
+    def evaluation_is_due(self) -> bool:
+        """Whether to call `evaluate` before the next step."""
+
+    @property
+    def report_is_due(self) -> bool:
+        """Whether to call `report` before the next step."""
+
+    def step(self) -> object:
+        """Go on a little."""
+
+    def evaluate(self, stops: Callable[[], bool] | None = None) -> dict[str, Any] | None:
+        """The evaluation that is due, as a line of results; None if it was given up."""
+
+    def report(self) -> dict[str, Any]:
+        """What happened since the last report, as a line of results."""
+
+    def status(self) -> dict[str, float]:
+        """How the engine is doing, in numbers that are for watching alone; often empty."""
+
+    def take_notices(self) -> list[str]:
+        """What a person should know, once."""
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything that the future depends on."""
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Continue from a state of a training with the same settings."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +92,7 @@ def train(directory: Path, settings: RunSettings, options: DriveOptions | None =
     training = Training(settings)  # refuses what cannot be played before anything is written
     place = RunDirectory(directory)
     place.create(settings)
-    return _drive(place, training, None, options or DriveOptions())
+    return drive(place, training, options or DriveOptions())
 
 
 def resume(directory: Path, options: DriveOptions | None = None) -> int:
@@ -55,9 +100,14 @@ def resume(directory: Path, options: DriveOptions | None = None) -> int:
     place = RunDirectory(directory)
     settings = place.settings()
     require_device(settings)
-    with ResultLog(place.results):  # nobody else is at it
+    require_nobody_else(place)
+    return drive(place, Training(settings), options or DriveOptions(), resumes=True)
+
+
+def require_nobody_else(place: RunDirectory) -> None:
+    """Refuses a run that another process is at."""
+    with ResultLog(place.results):
         pass
-    return _drive(place, Training(settings), "resume", options or DriveOptions())
 
 
 def require_device(settings: RunSettings) -> None:
@@ -67,9 +117,17 @@ def require_device(settings: RunSettings) -> None:
     torch.set_num_threads(settings.threads)
 
 
-def _drive(
-    place: RunDirectory, training: Training, resumes: str | None, options: DriveOptions
+def drive(
+    place: RunDirectory, training: Drivable, options: DriveOptions, *, resumes: bool = False
 ) -> int:
+    """Takes a training to its end; returns the exit code.
+
+    Args:
+        place: the run's directory.
+        training: what is to be done, from the beginning.
+        options: how it is looked after.
+        resumes: whether to go on from the newest checkpoint.
+    """
     checkpoints = Checkpoints(place.checkpoints, place.identity())
     with ResultLog(place.results) as log, Interruption() as interruption:
         saves, notices = _restore(checkpoints, training, log) if resumes else (0, [])
@@ -86,7 +144,7 @@ def _drive(
                 bar.say(f"continuing at {training.frames:,} of {settings.frames:,} frames")
             try:
                 return run.to_the_end(options)
-            except NotFiniteError as error:
+            except (NotFiniteError, FailedTrainingError) as error:
                 place.write_status(FAILED, frames=training.frames, reason=str(error))
                 bar.say(f"stopped at frame {training.frames:,}, seed {settings.seed}: {error}")
                 return 1
@@ -94,7 +152,7 @@ def _drive(
                 board.close()
 
 
-def _restore(checkpoints: Checkpoints, training: Training, log: ResultLog) -> tuple[int, list[str]]:
+def _restore(checkpoints: Checkpoints, training: Drivable, log: ResultLog) -> tuple[int, list[str]]:
     """The number of saves so far and what a person should know about the checkpoints."""
     loaded = checkpoints.load()
     if loaded is None:
@@ -111,7 +169,7 @@ class _Run:
     def __init__(
         self,
         place: RunDirectory,
-        training: Training,
+        training: Drivable,
         log: ResultLog,
         checkpoints: Checkpoints,
         spectators: list[Spectator],
@@ -129,8 +187,7 @@ class _Run:
         training = self._training
         while self._speak() and not training.is_finished and not self._interruption.requested:
             training.step()
-            for spectator in self._spectators:
-                spectator.see_progress(training.frames)
+            self._show()
             if time.monotonic() - last_save >= options.seconds_between_checkpoints:
                 self._save()
                 self._status(RUNNING)
@@ -143,6 +200,16 @@ class _Run:
             return self._interruption.exit_code
         self._status(FINISHED)
         return 0
+
+    def _show(self) -> None:
+        training = self._training
+        status = training.status()
+        for spectator in self._spectators:
+            spectator.see_progress(training.frames)
+            if status:
+                spectator.see_status(status, training.frames)
+        for notice in training.take_notices():
+            self._spectators[0].say(notice)
 
     def _speak(self) -> bool:
         """Everything that is due to be written now; False if it was interrupted."""

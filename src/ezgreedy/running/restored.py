@@ -29,6 +29,15 @@ def restore(directory: Path) -> Restored:
     loaded = Checkpoints(place.checkpoints, place.identity()).load()
     if loaded is None:
         raise ValueError(f"{directory} has no checkpoint yet")
-    training = Training(settings)
-    training.load_state_dict(loaded.state["training"])
+    training, state = Training(settings), loaded.state["training"]
+    if "fleet" in state:
+        # Other processes had the rest, and memories are not needed to look at an agent.
+        from ezgreedy.agents.r2d2 import R2D2
+        from ezgreedy.learning.tensor_states import as_tensors
+
+        assert isinstance(training.agent, R2D2)
+        training.agent.learner.load_state_dict(as_tensors(state["agent"]["learner"]))
+        training.frames = int(state["frames"])
+    else:
+        training.load_state_dict(state)
     return Restored(settings, training.agent, training.frames, loaded.notices)

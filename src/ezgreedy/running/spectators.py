@@ -6,6 +6,7 @@ machine: speeds and times.
 
 import importlib.util
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol
@@ -34,6 +35,9 @@ class Spectator(Protocol):
 
     def see_record(self, record: dict[str, Any]) -> None:
         """This line goes into the results."""
+
+    def see_status(self, status: Mapping[str, float], frames: int) -> None:
+        """The engine is doing like this, after so many frames."""
 
     def say(self, text: str) -> None:
         """Something that a person should know."""
@@ -70,6 +74,7 @@ class Bar:
         self._last_line = time.monotonic()
         self._evaluation: str = ""
         self._share: str = ""
+        self._status: str = ""
 
     def see_progress(self, frames: int) -> None:
         """Moves the bar, at most a few times a second."""
@@ -82,7 +87,7 @@ class Bar:
             speed if self._speed is None else _SMOOTHING * speed + (1.0 - _SMOOTHING) * self._speed
         )
         self._seen = (now, frames)
-        news = ", ".join(part for part in (self._evaluation, self._share) if part)
+        news = ", ".join(part for part in (self._evaluation, self._share, self._status) if part)
         self._bar.update(
             self._task, completed=frames, speed=f"{self._speed:,.0f} frames/s", news=news
         )
@@ -100,6 +105,17 @@ class Bar:
             self._tell(f"evaluation at {record['frames']:,} frames: {found}")
         elif "explored_share" in record:
             self._share = f"{record['explored_share']:.1%} exploratory"
+
+    def see_status(self, status: Mapping[str, float], frames: int) -> None:
+        """Shows it with the speed: who waits for whom, and who is there."""
+        self._status = (
+            f"{status['updates_per_second']:,.1f} updates/s, "
+            f"{status['samples_per_insert']:.2f} of {status['target_samples_per_insert']:.2f} "
+            f"samples per insert, lag {status['parameter_lag']:,.0f}, "
+            f"queues {status['plays_in_flight']:.0f}/{status['deliveries_waiting']:.0f}/"
+            f"{status['updates_in_flight']:.0f}, learner waits {status['learner_wait_share']:.0%}, "
+            f"{status['live_actors']:.0f} of {status['actors']:.0f} actors"
+        )
 
     def say(self, text: str) -> None:
         """A line of its own, also when quiet."""
@@ -157,6 +173,11 @@ class TensorBoard:
                 speed = (frames - self._seen[1]) / (now - self._seen[0])
                 self._writer.add_scalar("charts/frames_per_second", speed, frames)
             self._seen = (now, frames)
+
+    def see_status(self, status: Mapping[str, float], frames: int) -> None:
+        """Every number of it."""
+        for name, value in status.items():
+            self._writer.add_scalar(f"fleet/{name}", value, frames)
 
     def say(self, text: str) -> None:
         """Nothing: words are for the terminal."""

@@ -101,6 +101,14 @@ class Training:
             record["mean_return"] = float(np.mean(returns))
         return record | self.agent.measurements()
 
+    def status(self) -> dict[str, float]:
+        """Nothing: in one process nobody waits for anybody."""
+        return {}
+
+    def take_notices(self) -> list[str]:
+        """Nothing: what goes wrong in one process ends it."""
+        return []
+
     def state_dict(self) -> dict[str, Any]:
         """Everything that the future depends on: plain data, bytes, arrays and `Tail`s."""
         return {

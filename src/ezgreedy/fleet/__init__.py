@@ -1,0 +1,1 @@
+"""The Ray engine: the same roles as in one process, spread over many."""

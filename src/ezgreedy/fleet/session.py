@@ -1,0 +1,248 @@
+"""A Ray to work with: one of our own on this machine, or one that is there already.
+
+Left to its defaults Ray listens on every network interface, writes to a directory that everybody
+shares, reports its use to its makers and leaves processes behind. A session of ours is bound to the
+loopback interface, lives in a directory of its own and is cleared away by a watchdog, however the
+process that began it ended.
+"""
+
+import contextlib
+import fcntl
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from ezgreedy import requirements as require
+from ezgreedy.fleet import watchdog
+from ezgreedy.fleet.settings import MEGABYTE
+
+CONNECT_SECONDS = 30.0
+LEAST_STORE_MEGABYTES = 80  # Ray's own least is 78.6
+_PREFIX = "ezgreedy-ray-"  # short: paths of sockets have at most 107 characters
+_LOCK = "owner"
+_SHUTDOWN_SECONDS = 30.0
+# Asked in a process of its own, which can be given up: connecting has no time limit in Ray.
+_QUESTION = """
+import json, sys, ray
+try:
+    ray.init(address=sys.argv[1], log_to_driver=False, logging_level="ERROR")
+    print(json.dumps({"resources": ray.cluster_resources()}))
+except BaseException as error:
+    print(json.dumps({"error": f"{type(error).__name__}: {error}"}))
+"""
+
+
+class LocalSession:
+    """Ray on this machine, for this process alone, and reachable from nowhere else.
+
+        with LocalSession(num_processes=5, store_megabytes=200):
+            ...
+
+    Args:
+        num_processes: how many actors of Ray there will be.
+        store_megabytes: memory for what is in transit between them.
+        threads: processor threads for the arithmetic of each.
+    """
+
+    def __init__(self, num_processes: int, store_megabytes: int, threads: int = 1) -> None:
+        require_ray()
+        require_store(store_megabytes)
+        self.num_processes = num_processes
+        self.store_megabytes = store_megabytes
+        self.threads = threads
+        self.directory = ""
+        self.address = ""
+
+    def __enter__(self) -> "LocalSession":
+        end_deserted_sessions()
+        self.directory = tempfile.mkdtemp(prefix=_PREFIX, dir=_temporary_directory())
+        self._lock = (Path(self.directory) / _LOCK).open("w")
+        fcntl.flock(self._lock, fcntl.LOCK_EX)
+        self._watchdog = subprocess.Popen(
+            [sys.executable, "-I", watchdog.__file__, self.directory],
+            stdin=subprocess.PIPE,
+            start_new_session=True,  # Ctrl-C in a terminal is not for it
+        )
+        try:
+            self._start()
+        except BaseException:
+            self._end()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._end()
+
+    def _start(self) -> None:
+        os.environ |= {
+            "RAY_USAGE_STATS_ENABLED": "0",
+            # Whoever can reach it is on this machine.
+            "RAY_AUTH_MODE": "disabled",
+            # What Ray does for Windows and macOS by default: everything on 127.0.0.1.
+            "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
+            "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+            "OMP_NUM_THREADS": str(self.threads),
+        }
+        import ray
+
+        context = ray.init(
+            address="local",
+            num_cpus=self.num_processes,  # a place for each: cores are shared if they are fewer
+            include_dashboard=False,
+            log_to_driver=False,
+            logging_level="ERROR",
+            object_store_memory=self.store_megabytes * MEGABYTE,
+            _temp_dir=self.directory,
+        )
+        self.address = context.address_info["gcs_address"]
+
+    def _end(self) -> None:
+        import ray
+
+        ray.shutdown()
+        assert self._watchdog.stdin is not None
+        self._watchdog.stdin.close()
+        try:
+            self._watchdog.wait(_SHUTDOWN_SECONDS)
+        finally:
+            self._lock.close()
+
+
+class ClusterSession:
+    """A Ray cluster that others started, as one of its drivers.
+
+    Args:
+        address: HOST:PORT of its head.
+        num_processes: how many actors of Ray there will be.
+        num_gpus: how many of them need a GPU.
+    """
+
+    def __init__(self, address: str, num_processes: int, num_gpus: int = 0) -> None:
+        require_ray()
+        self.address = address
+        self._wanted = {"CPU": num_processes, "GPU": num_gpus}
+
+    def __enter__(self) -> "ClusterSession":
+        resources = ask(self.address)
+        for kind, wanted in self._wanted.items():
+            there = int(resources.get(kind, 0))
+            if wanted > there:
+                rule = f"fit into the cluster, which has {there} {kind}s; they need {wanted}"
+                raise require.refuse("processes", rule, self._wanted["CPU"])
+        import ray
+
+        ray.init(address=self.address, log_to_driver=False, logging_level="ERROR")
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        import ray
+
+        ray.shutdown()
+
+
+def ask(address: str, seconds: float = CONNECT_SECONDS) -> dict[str, Any]:
+    """The resources of a cluster, or a refusal that says why it cannot be used, in good time."""
+    begun = time.monotonic()
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdigit() or "/" in host:
+        raise require.refuse("--address", "be HOST:PORT of a Ray cluster", address)
+    try:
+        socket.create_connection((host, int(port)), timeout=seconds / 3).close()
+    except (OSError, OverflowError) as error:
+        rule = f"be HOST:PORT of a Ray cluster that can be reached ({error})"
+        raise require.refuse("--address", rule, address) from error
+    os.environ.setdefault("RAY_AUTH_MODE", "token")
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    left = seconds - (time.monotonic() - begun)
+    try:
+        answer = subprocess.run(
+            [sys.executable, "-c", _QUESTION, address],
+            capture_output=True,
+            text=True,
+            timeout=left,
+            check=False,
+        ).stdout
+    except subprocess.TimeoutExpired as error:
+        rule = f"be that of a Ray cluster; nothing there speaks Ray within {seconds:g} s"
+        raise require.refuse("--address", rule, address) from error
+    return _resources(address, answer)
+
+
+def _resources(address: str, answer: str) -> dict[str, Any]:
+    lines = [line for line in answer.splitlines() if line.startswith("{")]
+    known: dict[str, Any] = json.loads(lines[-1]) if lines else {"error": "it says nothing"}
+    if "error" not in known:
+        resources: dict[str, Any] = known["resources"]
+        return resources
+    error = " ".join(str(known["error"]).split())
+    if "ersion mismatch" in error:
+        rule = "be that of a cluster with the same versions of Ray and Python as here"
+        raise ValueError(f"--address must {rule}; {address}: {error}")
+    hint = f"RAY_AUTH_MODE here is {os.environ['RAY_AUTH_MODE']}"
+    raise ValueError(f"--address must be that of a Ray cluster ({hint}); {address}: {error}")
+
+
+def require_ray() -> None:
+    """Refuses to go on where Ray is not installed."""
+    try:
+        import ray  # noqa: F401
+    except ModuleNotFoundError as error:
+        raise ValueError(
+            "--engine ray needs ray, which is not installed (pip install 'ezgreedy[ray]')"
+        ) from error
+
+
+def require_store(megabytes: int, needed: int = LEAST_STORE_MEGABYTES) -> None:
+    """Refuses an object store that is too small for the run, or too large for the machine."""
+    if megabytes < needed:
+        rule = f"be at least {needed}, or what is in transit spills to the disk"
+        raise require.refuse("--object-store-megabytes", rule, megabytes)
+    with contextlib.suppress(FileNotFoundError):
+        free = shutil.disk_usage("/dev/shm").free // MEGABYTE
+        if megabytes > free:
+            rule = f"be at most {free}, which is what /dev/shm has left"
+            raise require.refuse("--object-store-megabytes", rule, megabytes)
+
+
+def end_deserted_sessions() -> list[str]:
+    """Clears away sessions of this user whose owner, and whose watchdog, were killed."""
+    deserted = []
+    for directory in Path(_temporary_directory()).glob(f"{_PREFIX}*"):
+        if directory.stat().st_uid == os.getuid() and _is_deserted(directory):
+            watchdog.end_session(str(directory), grace_seconds=0.0)
+            deserted.append(str(directory))
+    return deserted
+
+
+def _is_deserted(directory: Path) -> bool:
+    """Whether nobody holds its lock; one without a lock is just being made."""
+    try:
+        with (directory / _LOCK).open() as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+    except (FileNotFoundError, BlockingIOError):
+        return False
+
+
+def _temporary_directory() -> str:
+    """A short one, also where TMPDIR is long: paths of sockets must fit into 107 characters."""
+    usual = tempfile.gettempdir()
+    return usual if len(usual) <= 24 else "/tmp"
