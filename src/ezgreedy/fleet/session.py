@@ -8,6 +8,7 @@ process that began it ended.
 
 import contextlib
 import fcntl
+import importlib.util
 import json
 import os
 import shutil
@@ -97,7 +98,14 @@ class LocalSession:
             "OMP_NUM_THREADS": str(self.threads),
         }
         import ray
+        from ray._private.ray_constants import ENABLE_RAY_CLUSTER
 
+        if ENABLE_RAY_CLUSTER:
+            # It was read when Ray was imported, which somebody did before.
+            raise RuntimeError(
+                "Ray would listen on every interface: it was imported before this session, without "
+                "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER=0 in the environment"
+            )
         context = ray.init(
             address="local",
             num_cpus=self.num_processes,  # a place for each: cores are shared if they are fewer
@@ -133,15 +141,14 @@ class ClusterSession:
     def __init__(self, address: str, num_processes: int, num_gpus: int = 0) -> None:
         require_ray()
         self.address = address
-        self._wanted = {"CPU": num_processes, "GPU": num_gpus}
-
-    def __enter__(self) -> "ClusterSession":
         resources = ask(self.address)
-        for kind, wanted in self._wanted.items():
+        for kind, wanted in {"CPU": num_processes, "GPU": num_gpus}.items():
             there = int(resources.get(kind, 0))
             if wanted > there:
                 rule = f"fit into the cluster, which has {there} {kind}s; they need {wanted}"
-                raise require.refuse("processes", rule, self._wanted["CPU"])
+                raise require.refuse("actors, shards, learner and evaluator", rule, num_processes)
+
+    def __enter__(self) -> "ClusterSession":
         import ray
 
         ray.init(address=self.address, log_to_driver=False, logging_level="ERROR")
@@ -202,12 +209,10 @@ def _resources(address: str, answer: str) -> dict[str, Any]:
 
 def require_ray() -> None:
     """Refuses to go on where Ray is not installed."""
-    try:
-        import ray  # noqa: F401
-    except ModuleNotFoundError as error:
+    if importlib.util.find_spec("ray") is None:
         raise ValueError(
             "--engine ray needs ray, which is not installed (pip install 'ezgreedy[ray]')"
-        ) from error
+        )
 
 
 def require_store(megabytes: int, needed: int = LEAST_STORE_MEGABYTES) -> None:

@@ -19,16 +19,19 @@ GRACE_SECONDS = 3.0  # in which most of them end by themselves
 _MOST_SECONDS = 25.0
 
 
-def session_processes(directory: str) -> list[int]:
-    """Processes of this user that are part of Ray and at work in a directory."""
-    return [pid for pid in _pids() if pid != os.getpid() and _belongs(pid, directory)]
+def session_processes(directory: str, owner: int | None = None) -> list[int]:
+    """Processes of this user that are part of Ray and at work in a directory, but for its owner."""
+    spared = (os.getpid(), owner)
+    return [pid for pid in _pids() if pid not in spared and _belongs(pid, directory)]
 
 
-def end_session(directory: str, grace_seconds: float = GRACE_SECONDS) -> list[int]:
+def end_session(
+    directory: str, owner: int | None = None, grace_seconds: float = GRACE_SECONDS
+) -> list[int]:
     """Ends the processes of a session and removes its directory; those that had to be ended."""
     ended: list[int] = []
     begun = time.monotonic()
-    while processes := session_processes(directory):
+    while processes := session_processes(directory, owner):
         elapsed = time.monotonic() - begun
         if elapsed > _MOST_SECONDS:
             break
@@ -70,12 +73,13 @@ def _is_within(descriptor: Path, directory: str) -> bool:
 
 
 def main() -> None:
-    """`watchdog.py DIRECTORY`, with an open pipe as standard input."""
+    """`watchdog.py DIRECTORY`, with a pipe of the session's owner as standard input."""
+    owner = os.getppid()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     while sys.stdin.buffer.read(1):
         pass
-    end_session(sys.argv[1])
+    end_session(sys.argv[1], owner)
 
 
 if __name__ == "__main__":

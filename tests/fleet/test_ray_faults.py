@@ -1,0 +1,163 @@
+"""A real Ray on this machine: processes are killed and stopped, and training goes on."""
+
+import importlib.util
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from ezgreedy.fleet import watchdog
+from ezgreedy.fleet.coordinator import FleetTraining
+from ezgreedy.fleet.session import LocalSession, ask, end_deserted_sessions
+from ezgreedy.fleet.settings import FleetSettings, Patience
+from support.small_runs import small_sequence_run
+
+pytestmark = [
+    # Not imported here, for a session must be able to do so first.
+    pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="Ray is not installed"),
+    # What Ray does within this process is not ours to repair.
+    pytest.mark.filterwarnings("ignore"),
+]
+
+SETTINGS = small_sequence_run("r2d2-ez", lanes=8, frames=10**9, frames_per_report=10**8)
+PATIENCE = Patience(heartbeat=0.5, silence=6.0, most_crashes=100)
+FLEET = FleetSettings(actors=2, shards=2, patience=PATIENCE)
+SECONDS = 120.0  # for anything; the machine may be busy
+
+
+def turn_until(training, condition, seconds=SECONDS):
+    """How long it took."""
+    begun = time.monotonic()
+    while not condition():
+        assert time.monotonic() - begun < seconds, (training.pids(), training.take_notices())
+        training.step()
+    return time.monotonic() - begun
+
+
+def goes_on(training):
+    """Everybody lives, plays and learns."""
+    frames, updates = training.frames, training.num_updates
+    turn_until(
+        training,
+        lambda: (
+            all(training.pids().values())
+            and training.frames > frames + 200
+            and training.num_updates > updates + 3
+        ),
+    )
+
+
+@pytest.fixture(scope="module")
+def session():
+    with LocalSession(FLEET.num_processes, 100) as session:
+        yield session
+    assert watchdog.session_processes(session.directory) == []
+    assert not Path(session.directory).exists()
+
+
+@pytest.fixture(scope="module")
+def training(session, tmp_path_factory):
+    with FleetTraining(SETTINGS, FLEET, tmp_path_factory.mktemp("memories")) as training:
+        goes_on(training)
+        training.state_dict()
+        yield training
+
+
+def listening_addresses(pids):
+    """Local addresses, in hexadecimal, of the TCP sockets that these processes listen on."""
+    inodes = set()
+    for pid in pids:
+        for descriptor in Path(f"/proc/{pid}/fd").iterdir():
+            try:
+                inodes.add(os.readlink(descriptor))
+            except OSError:
+                continue
+    addresses = []
+    for table in ("tcp", "tcp6"):
+        for line in Path(f"/proc/net/{table}").read_text().splitlines()[1:]:
+            fields = line.split()
+            is_listening = fields[3] == "0A"
+            if is_listening and f"socket:[{fields[9]}]" in inodes:
+                addresses.append(fields[1].rpartition(":")[0])
+    return addresses
+
+
+def test_a_session_listens_on_the_loopback_interface_alone(session, training):
+    pids = [*watchdog.session_processes(session.directory), os.getpid()]
+    addresses = listening_addresses(pids)
+    assert len(addresses) >= 5  # so they were found
+    # 127.0.0.1, also as IPv6 writes it, and ::1.
+    allowed = {
+        "0100007F",
+        "0000000000000000FFFF00000100007F",
+        "00000000000000000000000001000000",
+    }
+    assert set(addresses) <= allowed
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "actor 1",
+        "memory 0",
+        pytest.param("the learner", marks=pytest.mark.slow),
+        pytest.param("the evaluator", marks=pytest.mark.slow),
+    ],
+)
+def test_training_survives_the_death_of(training, name):
+    before, restarts = training.pids()[name], training.num_restarts
+    updates = training.num_updates
+    os.kill(before, signal.SIGKILL)
+    turn_until(training, lambda: training.num_restarts > restarts)
+    turn_until(training, lambda: training.pids()[name] not in (None, before))
+    goes_on(training)
+    assert any(name in notice for notice in training.take_notices())
+    assert training.num_restarts == restarts + 1
+    assert training.status().get("duplicates", 0.0) == 0.0
+    if name == "the learner":
+        assert training.num_updates < updates + 100  # it went back to the checkpoint, and on
+
+
+@pytest.mark.slow
+def test_a_process_that_hangs_is_replaced(training):
+    stopped, restarts = training.pids()["actor 0"], training.num_restarts
+    os.kill(stopped, signal.SIGSTOP)
+    took = turn_until(training, lambda: training.num_restarts > restarts)
+    assert took < PATIENCE.silence + 10.0
+    turn_until(training, lambda: training.pids()["actor 0"] not in (None, stopped))
+    goes_on(training)
+    assert not Path(f"/proc/{stopped}").exists()
+
+
+def test_samples_keep_to_their_ratio(training):
+    goes_on(training)
+    limiter = training.limiter
+    # What is in flight may come on top, and nothing more.
+    margin = float(limiter.ratio) * limiter.most_inserted + limiter.most_sampled
+    assert abs(limiter.error) <= float(limiter.band) + margin
+
+
+def test_a_state_is_of_one_moment(training):
+    goes_on(training)
+    state = training.state_dict()
+    kept = state["fleet"]["limiter"]["num_inserted"]
+    assert state["frames"] == training.frames
+    assert int(state["agent"]["learner"]["num_updates"]) == training.num_updates
+    assert all(actor is not None for actor in state["fleet"]["actors"])
+    assert kept == training.limiter.num_inserted
+
+
+def test_an_unreachable_address_is_refused_in_time():
+    begun = time.monotonic()
+    with pytest.raises(ValueError, match=r"--address must be HOST:PORT .* can be reached"):
+        ask("127.0.0.1:9")
+    with pytest.raises(ValueError, match="--address must be HOST:PORT of a Ray cluster; got"):
+        ask("somewhere")
+    assert time.monotonic() - begun < 30.0
+
+
+def test_a_session_that_is_in_use_is_not_cleared_away(session):
+    assert session.directory not in end_deserted_sessions()
+    assert Path(session.directory).exists()
