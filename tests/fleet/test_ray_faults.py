@@ -10,7 +10,7 @@ import pytest
 
 from ezgreedy.fleet import watchdog
 from ezgreedy.fleet.coordinator import FleetTraining
-from ezgreedy.fleet.session import LocalSession, ask, end_deserted_sessions
+from ezgreedy.fleet.session import ClusterSession, LocalSession, ask, end_deserted_sessions
 from ezgreedy.fleet.settings import FleetSettings, Patience
 from support.small_runs import small_sequence_run
 
@@ -156,6 +156,12 @@ def test_an_unreachable_address_is_refused_in_time():
     with pytest.raises(ValueError, match="--address must be HOST:PORT of a Ray cluster; got"):
         ask("somewhere")
     assert time.monotonic() - begun < 30.0
+
+
+def test_a_cluster_says_what_it_has_and_a_fleet_that_does_not_fit_is_refused(session):
+    assert ask(session.address)["CPU"] == FLEET.num_processes
+    with pytest.raises(ValueError, match=r"fit into the cluster, which has 6 CPUs; they need 7"):
+        ClusterSession(session.address, 7)
 
 
 def test_a_session_that_is_in_use_is_not_cleared_away(session):
