@@ -6,9 +6,13 @@ the same numbers come out, on the same machine.
 
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from ezgreedy import requirements as require
 from ezgreedy.agents.presets import PRESETS, Preset
 from ezgreedy.atari.games import near
+from ezgreedy.atari.gymnasium_env import PREFIX as GYMNASIUM_PREFIX
+from ezgreedy.atari.lanes import make
 from ezgreedy.atari.minatar import MINATAR
 from ezgreedy.atari.minatar import PREFIX as MINATAR_PREFIX
 from ezgreedy.atari.protocol import Protocol
@@ -17,6 +21,7 @@ from ezgreedy.learning.settings import MINATAR_TORSO
 from ezgreedy.replay.prioritized import ImportanceExponent
 
 DEVICES = ("cpu", "cuda")
+LARGEST_SMALL_SCREEN = 20  # Atari's torso needs 36
 
 
 @dataclass(frozen=True)
@@ -77,11 +82,14 @@ class RunSettings:
 
 
 def paper_scale(agent: Preset, game: str) -> RunSettings:
-    """The paper's settings; MinAtar, which it does not have, gets its own protocol and networks."""
-    if is_minatar(game):
-        agent = replace(agent, torso=MINATAR_TORSO, hidden_size=MINATAR_HIDDEN_SIZE)
-        return RunSettings(agent, game, protocol=MINATAR)
-    return RunSettings(agent, game)
+    """The paper's settings; other than Atari's games get their own protocol, small ones networks.
+
+    MinAtar's networks are as large as its own DQN's: 128 hidden units, half in each stream.
+    """
+    protocol = _usual_protocol(game)
+    if protocol.screen_size <= LARGEST_SMALL_SCREEN:
+        agent = replace(agent, torso=MINATAR_TORSO, hidden_size=64)
+    return RunSettings(agent, game, protocol=protocol)
 
 
 def laptop_scale(agent: Preset, game: str) -> RunSettings:
@@ -103,7 +111,7 @@ def laptop_scale(agent: Preset, game: str) -> RunSettings:
             settings.agent.learner,
             updates_per_target_sync=min(settings.agent.learner.updates_per_target_sync, 500),
             # Obando-Ceron and Castro (2021), for Rainbow on MinAtar.
-            learning_rate=MINATAR_LEARNING_RATE if minatar else agent.learner.learning_rate,
+            learning_rate=2.5e-4 if minatar else agent.learner.learning_rate,
             adam_epsilon=3.125e-4 if minatar else agent.learner.adam_epsilon,
         ),
     )
@@ -125,10 +133,6 @@ def laptop_scale(agent: Preset, game: str) -> RunSettings:
 
 SCALES = {"paper": paper_scale, "laptop": laptop_scale}
 
-# As MinAtar's own DQN: 128 hidden units, here half of them in each stream.
-MINATAR_HIDDEN_SIZE = 64
-MINATAR_LEARNING_RATE = 2.5e-4
-
 
 def preset(name: str) -> Preset:
     """An agent of the paper by name."""
@@ -136,6 +140,15 @@ def preset(name: str) -> Preset:
         rule = f"be one of {', '.join(PRESETS)}{near(name, list(PRESETS))}"
         raise require.refuse("agent", rule, name)
     return PRESETS[name]
+
+
+def _usual_protocol(game: str) -> Protocol:
+    if is_minatar(game):
+        return MINATAR
+    if game.startswith(GYMNASIUM_PREFIX):
+        # It depends on what the environment shows.
+        return make(game, rng=np.random.default_rng(0)).protocol
+    return Protocol()
 
 
 def is_minatar(game: str) -> bool:
