@@ -55,6 +55,7 @@ def everything(training, folder):
         ("rainbow-cts", {}),
         ("rainbow-ez", ALE),
         ("rainbow-cts", ALE),
+        ("rainbow-ez", {"game": "deep_sea/5"}),
         ("r2d2", {}),
         ("r2d2-rnd", {}),
         ("r2d2-bootstrap", {}),
