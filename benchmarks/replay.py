@@ -15,8 +15,9 @@ from torch import nn
 
 from ezgreedy.atari import R2D2_PROTOCOL, Emulator
 from ezgreedy.replay.blocks import BlockCodec
+from ezgreedy.replay.cutting import SequenceSettings
 from ezgreedy.replay.sequence_memory import SequenceMemory
-from ezgreedy.replay.sequences import SequenceAccumulator, SequenceSettings, SequenceStep
+from ezgreedy.replay.sequences import SequenceAccumulator, SequenceStep
 
 BATCH, TURNS, STEPS = 64, 5, 400
 FRAMES = 8

@@ -11,23 +11,20 @@ from ezgreedy.intrinsic.rnd import RandomNetworkDistillation
 from ezgreedy.intrinsic.rnd_settings import DistillationSettings
 from ezgreedy.learning.learner import NotFiniteError
 from ezgreedy.learning.sequence_learner import SequenceLearner
-from ezgreedy.learning.sequence_settings import (
-    SMALL_TORSO,
-    RecurrentNetworkSettings,
-    SequenceLearnerSettings,
-)
+from ezgreedy.learning.sequence_settings import RecurrentNetworkSettings, SequenceLearnerSettings
+from ezgreedy.learning.settings import MINATAR_TORSO, Sight
 from support.windows import random_batch, rubbish
 
 torch.set_num_threads(1)
 
-SETTINGS = DistillationSettings(
-    input_shape=(4, 10, 10), torso=SMALL_TORSO, num_outputs=16, largest_pixel=1.0
-)
+SIGHT = Sight((4, 10, 10), largest_pixel=1.0)
+SETTINGS = DistillationSettings(torso=MINATAR_TORSO, num_outputs=16)
 BURN_IN = 3
 
 
-def make(seed=0, **changes):
-    return RandomNetworkDistillation(replace(SETTINGS, **changes), burn_in=BURN_IN, seed=seed)
+def make(seed=0, sight=SIGHT, **changes):
+    settings = replace(SETTINGS, **changes)
+    return RandomNetworkDistillation(settings, sight, burn_in=BURN_IN, seed=seed)
 
 
 def reached(batch):
@@ -48,7 +45,9 @@ def assert_same(ours, theirs):
 
 
 def test_the_networks_have_the_paper_s_size():
-    rnd = RandomNetworkDistillation(DistillationSettings(), burn_in=20, seed=0)
+    rnd = RandomNetworkDistillation(
+        DistillationSettings(), Sight((1, 210, 160), has_codes=True), burn_in=20, seed=0
+    )
     for network in (rnd.predictor, rnd.random):
         convolutions = (32 * 3 * 64 + 32) + (64 * 32 * 16 + 64) + (64 * 64 * 9 + 64)
         size = sum(p.numel() for p in network.parameters())
@@ -108,7 +107,7 @@ def test_a_bonus_of_scale_0_changes_nothing_that_is_learned():
     network = RecurrentNetworkSettings(
         num_actions=3,
         input_shape=(4, 10, 10),
-        torso=SMALL_TORSO,
+        torso=MINATAR_TORSO,
         feature_size=12,
         memory_size=8,
         hidden_size=10,
@@ -211,14 +210,14 @@ def test_dividing_by_the_variance_pays_more_as_errors_shrink():
 
 
 def test_vectors_need_no_torso_but_may_have_hidden_layers():
-    rnd = make(input_shape=(6,), torso=(), hidden_sizes=(9,))
+    rnd = make(sight=Sight((6,)), torso=(), hidden_sizes=(9,))
     batch = random_batch(shape=(6,))
     assert (rnd(batch).rewards >= batch.rewards).all()
     assert rnd.predictor[2].weight.shape == (9, 6)
 
 
 def test_what_is_not_finite_is_refused_and_changes_nothing():
-    rnd = make(input_shape=(6,), torso=())
+    rnd = make(sight=Sight((6,), 1.0), torso=())
     batch = random_batch(shape=(6,))
     rnd(batch)
     before = rnd.state_dict()
@@ -266,11 +265,8 @@ def test_networks_come_from_the_seed_alone():
         ({"scale": -0.1}, "^scale must be finite and be at least 0"),
         ({"normalisation": "max"}, "^normalisation must be one of 'var', 'std', 'ngu'"),
         ({"largest_bonus": 0.0}, "^largest_bonus must be positive"),
-        ({"input_shape": (4, 10)}, "^input_shape must be"),
-        ({"input_shape": (4,)}, "^torso must be empty for vectors"),
         ({"hidden_sizes": (0,)}, "^hidden_sizes must be at least 1"),
         ({"num_outputs": 0}, "^num_outputs must be at least 1"),
-        ({"largest_pixel": 0.0}, "^largest_pixel must be positive"),
         ({"learning_rate": 0.0}, "^learning_rate must be positive"),
         ({"largest_gradient_norm": 0.0}, "^largest_gradient_norm must be positive"),
         ({"steps_per_window": 0}, "^steps_per_window must be at least 1"),
@@ -279,3 +275,8 @@ def test_networks_come_from_the_seed_alone():
 def test_settings_of_distillation_are_checked(changes, message):
     with pytest.raises(ValueError, match=message):
         replace(SETTINGS, **changes)
+
+
+def test_convolutions_of_vectors_are_refused():
+    with pytest.raises(ValueError, match=r"^torso must be empty for vectors"):
+        make(sight=Sight((4,)))

@@ -9,16 +9,13 @@ from torch import nn
 
 from ezgreedy.learning import recurrent_network
 from ezgreedy.learning.recurrent_network import RecurrentNetwork, State
-from ezgreedy.learning.sequence_settings import (
-    SMALL_TORSO,
-    Convolution,
-    RecurrentNetworkSettings,
-)
+from ezgreedy.learning.sequence_settings import RecurrentNetworkSettings
+from ezgreedy.learning.settings import MINATAR_TORSO, Convolution
 
 SMALL = RecurrentNetworkSettings(
     num_actions=3,
     input_shape=(4, 10, 10),
-    torso=SMALL_TORSO,
+    torso=MINATAR_TORSO,
     feature_size=12,
     memory_size=8,
     hidden_size=10,

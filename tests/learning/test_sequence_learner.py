@@ -12,17 +12,17 @@ from ezgreedy.learning.learner import NotFiniteError
 from ezgreedy.learning.recurrent_network import State
 from ezgreedy.learning.sequence_learner import SequenceLearner, initial_priorities
 from ezgreedy.learning.sequence_settings import (
-    SMALL_TORSO,
     RecurrentNetworkSettings,
     ReturnSettings,
     SequenceLearnerSettings,
 )
+from ezgreedy.learning.settings import MINATAR_TORSO
 from support.windows import Play, random_batch, rubbish
 
 NETWORK = RecurrentNetworkSettings(
     num_actions=3,
     input_shape=(4, 10, 10),
-    torso=SMALL_TORSO,
+    torso=MINATAR_TORSO,
     feature_size=12,
     memory_size=8,
     hidden_size=10,

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from ezgreedy.atari import R2D2_PROTOCOL, Emulator, games
 from ezgreedy.replay.blocks import BlockCodec, BlockStore
 from ezgreedy.replay.sequence_memory import BYTES_PER_OBSERVATION
+from ezgreedy.tail import Tail
 
 
 def observations(dtype, shape, count, num_values=20, seed=0):
@@ -133,17 +134,17 @@ def test_rows_since_an_earlier_save_are_all_that_a_saver_writes():
     for payload in payloads[:17]:
         store.append(payload)
     saved = {
-        name: np.copy(value) if isinstance(value, np.ndarray) else value
-        for name, value in store.state_dict().items()
+        name: Tail(store.state_dict()[name].array.copy(), store.state_dict()[name].num_written)
+        for name in ("bytes", "begins")
     }
     for payload in payloads[17:21]:
         store.append(payload)
-    state = store.state_dict()
-    for ring, count in (("bytes", "num_bytes_written"), ("begins", "num_written")):
-        for position in range(saved[count], state[count]):
-            index = position % len(saved[ring])
-            saved[ring][index] = state[ring][index]
-        np.testing.assert_array_equal(saved[ring], state[ring])
+    for name, then in saved.items():
+        now = store.state_dict()[name]
+        for position in range(then.num_written, now.num_written):
+            index = position % len(then.array)
+            then.array[index] = now.array[index]
+        np.testing.assert_array_equal(then.array, now.array)
 
 
 def test_what_the_store_cannot_hold_is_refused():

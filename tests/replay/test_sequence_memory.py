@@ -6,8 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ezgreedy.replay.blocks import BlockCodec
-from ezgreedy.replay.sequence_memory import SequenceBatch, SequenceMemory
-from ezgreedy.replay.sequences import SequenceAccumulator, SequenceSettings, SequenceStep
+from ezgreedy.replay.cutting import SequenceSettings
+from ezgreedy.replay.sequence_batch import SequenceBatch
+from ezgreedy.replay.sequence_memory import SequenceMemory
+from ezgreedy.replay.sequences import SequenceAccumulator, SequenceStep
+from ezgreedy.tail import Tail
 from support.sequences import (
     SHAPE,
     SMALL,
@@ -51,7 +54,7 @@ def plain_row(plain, cut):
         row["behaviour_probabilities"][position] = taken.behaviour_probability
     end = cut.burn_in + plain.end - plain.start
     row["observations"][end] = observation(lane, episode, plain.end)  # what to bootstrap from
-    row["seen_rewards"] = row["rewards"]
+    row["inputs"] = row["rewards"]
     row["state_h"], row["state_c"] = state(lane, episode, plain.prefix_start)
     row["prefix_lengths"] = plain.start - plain.prefix_start
     row["lengths"] = plain.end - plain.start
@@ -139,7 +142,7 @@ def test_unrolling_a_stored_window_gives_what_the_actor_had():
             outputs.append(h.item())
             if position < end:
                 action = batch.actions[row, position]
-                reward = batch.seen_rewards[row, position]
+                reward = batch.inputs[row, position]
         expected, start, length = acted[generation]
         whole = expected[start : start + length + 1]
         assert len(whole) == length + 1
@@ -162,7 +165,6 @@ def test_shapes_and_types_are_those_that_learners_rely_on():
         "observations": (np.uint16, (5, 101, 1, 21, 16)),
         "actions": (np.int64, (5, 100)),
         "rewards": (np.float32, (5, 100)),
-        "seen_rewards": (np.float32, (5, 100)),
         "previous_action": (np.int64, (5,)),
         "previous_reward": (np.float32, (5,)),
         "state_h": (np.float32, (5, 2, 8)),
@@ -176,7 +178,8 @@ def test_shapes_and_types_are_those_that_learners_rely_on():
         "slots": (np.int64, (5,)),
         "generations": (np.int64, (5,)),
     }
-    assert set(expected) == set(SequenceBatch._fields)
+    assert set(expected) == set(SequenceBatch._fields) - {"seen_rewards"}
+    assert batch.seen_rewards is None  # networks see what is learned from
     for name, (dtype, shape) in expected.items():
         array = getattr(batch, name)
         assert (array.dtype, array.shape) == (dtype, shape), name
@@ -336,7 +339,7 @@ def assert_plain(value):
         for item in value.values() if isinstance(value, dict) else value:
             assert_plain(item)
     else:
-        assert type(value) in (int, float, str, np.ndarray), type(value)
+        assert type(value) in (int, float, str, np.ndarray, Tail), type(value)
 
 
 def test_states_are_plain_and_of_one_size():
@@ -344,10 +347,8 @@ def test_states_are_plain_and_of_one_size():
     assert_plain(memory.state_dict())
     with pytest.raises(ValueError, match="state must hold"):
         memory_of(3).load_state_dict(memory.state_dict())
-    with pytest.raises(ValueError, match="state must hold blocks of shape"):
-        memory_of(2, SequenceSettings(12, 2, 4)).load_state_dict(
-            {**memory_of(2).state_dict(), "steps": memory_of(2, SequenceSettings(12, 2, 4))._steps}
-        )
+    with pytest.raises(ValueError, match="state must hold actions of shape"):
+        memory_of(2, SequenceSettings(12, 2, 4)).load_state_dict(memory_of(2).state_dict())
 
 
 def test_rows_of_steps_and_windows_never_change_once_written():
@@ -356,23 +357,30 @@ def test_rows_of_steps_and_windows_never_change_once_written():
     memory = memory_of(4)
     for window in windows[:7]:
         memory.add(window._replace(priority=1.0))
-    state = memory.state_dict()
-    saved = {
-        part: {name: array.copy() for name, array in state[part].items()}
-        for part in ("steps", "windows")
-    }
-    counts = {"steps": state["blocks"]["num_written"], "windows": state["num_windows"]}
+    saved = tails(memory)
+    before = {name: Tail(tail.array.copy(), tail.num_written) for name, tail in saved.items()}
     for window in windows[7:9]:
         memory.add(window._replace(priority=1.0))
     batch = memory.sample(8)
     memory.update_priorities(batch.slots, batch.generations, np.full(8, 3.0))
+    for name, now in tails(memory).items():
+        then = before[name]
+        assert now.num_written > then.num_written
+        kept = range(now.window.start, then.num_written)
+        for item in kept:
+            row = item % len(now.array)
+            np.testing.assert_array_equal(then.array[row], now.array[row], err_msg=name)
+
+
+def tails(memory):
     state = memory.state_dict()
-    ends = {"steps": state["blocks"]["num_written"], "windows": state["num_windows"]}
-    for part, arrays in saved.items():
-        for name, array in arrays.items():
-            for row in range(counts[part], ends[part]):
-                array[row % len(array)] = state[part][name][row % len(array)]
-            np.testing.assert_array_equal(array, state[part][name])
+    parts = {"steps": state["steps"], "windows": state["windows"], "blocks": state["blocks"]}
+    return {
+        f"{part}.{name}": value
+        for part, values in parts.items()
+        for name, value in values.items()
+        if isinstance(value, Tail)
+    }
 
 
 def test_what_does_not_fit_is_refused_with_what_would(monkeypatch):

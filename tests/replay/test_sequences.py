@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ezgreedy.replay.blocks import BlockCodec
-from ezgreedy.replay.sequences import SequenceAccumulator, SequenceSettings
+from ezgreedy.replay.cutting import SequenceSettings
+from ezgreedy.replay.sequences import SequenceAccumulator
 from support.sequences import (
     SHAPE,
     SMALL,

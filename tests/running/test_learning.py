@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from ezgreedy.agents.presets import PRESETS
-from ezgreedy.running.settings import EvaluationSettings, laptop_scale
+from ezgreedy.running.scales import laptop_scale
+from ezgreedy.running.settings import EvaluationSettings
 from ezgreedy.running.training import Training
 from support.signals import NUM_STEPS
 

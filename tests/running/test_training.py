@@ -11,7 +11,8 @@ from ezgreedy.atari.lanes import Lanes
 from ezgreedy.learning.learner import NotFiniteError
 from ezgreedy.running.checkpoints import Checkpoints
 from ezgreedy.running.evaluation import evaluate
-from ezgreedy.running.settings import EvaluationSettings, laptop_scale, paper_scale
+from ezgreedy.running.scales import laptop_scale, paper_scale
+from ezgreedy.running.settings import EvaluationSettings
 from ezgreedy.running.training import Training
 from support.small_runs import small_run
 

@@ -6,7 +6,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 from ezgreedy.replay.blocks import BlockCodec
-from ezgreedy.replay.sequences import SequenceAccumulator, SequenceSettings, SequenceStep
+from ezgreedy.replay.cutting import SequenceSettings
+from ezgreedy.replay.sequences import SequenceAccumulator, SequenceStep
 
 SMALL = SequenceSettings(length=8, burn_in=2, stride=4)
 SHAPE = (2,)

@@ -3,12 +3,17 @@
 from dataclasses import replace
 
 from ezgreedy.agents.presets import PRESETS
+from ezgreedy.agents.sequence_presets import SEQUENCE_PRESETS
 from ezgreedy.exploration.schedules import Linear
-from ezgreedy.running.settings import EvaluationSettings, laptop_scale
+from ezgreedy.learning.settings import Convolution
+from ezgreedy.running.scales import laptop_scale
+from ezgreedy.running.settings import EvaluationSettings
 
 
 def small_run(agent="rainbow-ez", game="minatar/breakout", **changes):
     """A run of a few hundred steps that learns, evaluates, reports and fills its memory."""
+    if agent in SEQUENCE_PRESETS:
+        return small_sequence_run(agent, game, **changes)
     settings = laptop_scale(PRESETS[agent], game)
     learner = replace(settings.agent.learner, batch_size=4, updates_per_target_sync=5)
     if agent == "rainbow-cts":
@@ -29,6 +34,48 @@ def small_run(agent="rainbow-ez", game="minatar/breakout", **changes):
         agent=preset,
         lanes=2 if game.startswith("minatar") else 1,
         frames=800,
+        frames_per_report=200,
+        evaluation=EvaluationSettings(frames_between=300, frames=60, lanes=2),
+    )
+    return replace(settings, **changes)
+
+
+def small_sequence_run(agent="r2d2", game="minatar/breakout", preset=None, **changes):
+    """The same for an agent that learns from windows.
+
+    Args:
+        agent: its name.
+        game: what it plays.
+        preset: changes of the agent's settings.
+        changes: of the run's.
+    """
+    settings = laptop_scale(SEQUENCE_PRESETS[agent], game)
+    learner = replace(
+        settings.agent.learner, batch_size=4, length=8, burn_in=2, updates_per_target_sync=5
+    )
+    small = replace(
+        settings.agent,
+        learner=learner,
+        stride=4,
+        feature_size=8,
+        memory_size=6,
+        hidden_size=7,
+        samples_per_insert=1.5,
+        replay_capacity=300,
+        least_windows=10,
+    )
+    if not game.startswith(("minatar", "memory_chain", "deep_sea")):
+        torso = (Convolution(4, 16, 16),)
+        small = replace(small, torso=torso)
+        if small.distillation is not None:
+            small = replace(small, distillation=replace(small.distillation, torso=torso))
+    if small.num_heads is not None:
+        small = replace(small, num_heads=3)
+    settings = replace(
+        settings,
+        agent=replace(small, **(preset or {})),
+        lanes=3,
+        frames=900,
         frames_per_report=200,
         evaluation=EvaluationSettings(frames_between=300, frames=60, lanes=2),
     )

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol
 
+import numpy as np
+
 from ezgreedy.atari.lanes import LaneSteps
 from ezgreedy.atari.protocol import Frames
 from ezgreedy.requirements import BoolArray, IntArray
@@ -12,15 +14,16 @@ class Surface(NamedTuple):
     """What an agent must know about the game that it plays."""
 
     num_actions: int
-    frame_shape: tuple[int, int, int]  # of a single frame, (planes, height, width)
+    frame_shape: tuple[int, ...]  # of a single frame: (planes, height, width), or (features,)
     stacked_frames: int
     largest_pixel: float
+    frame_dtype: np.dtype[Any] = np.dtype(np.uint8)  # uint16 for codes of colours
 
     @property
-    def observation_shape(self) -> tuple[int, int, int]:
-        """(stacked_frames · planes, height, width)."""
-        planes, height, width = self.frame_shape
-        return self.stacked_frames * planes, height, width
+    def observation_shape(self) -> tuple[int, ...]:
+        """(stacked_frames · planes, height, width), or (stacked_frames · features,)."""
+        planes, *sides = self.frame_shape
+        return self.stacked_frames * planes, *sides
 
 
 class Policy(Protocol):

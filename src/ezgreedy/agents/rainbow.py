@@ -12,15 +12,16 @@ import torch
 
 from ezgreedy import requirements as require
 from ezgreedy.agents.agent import Surface
+from ezgreedy.agents.means import Mean
 from ezgreedy.agents.presets import Preset, explorer
 from ezgreedy.atari.lanes import LaneSteps
 from ezgreedy.atari.protocol import Frames
 from ezgreedy.intrinsic.cts import CTSModel, reduce
 from ezgreedy.intrinsic.pseudo_counts import PseudoCountBonus
-from ezgreedy.learning.conversion import as_arrays, as_tensors
 from ezgreedy.learning.learner import Learner
 from ezgreedy.learning.networks import RainbowNetwork
 from ezgreedy.learning.settings import NetworkSettings
+from ezgreedy.learning.tensor_states import as_arrays, as_tensors
 from ezgreedy.replay.accumulate import Accumulator
 from ezgreedy.replay.frames import FrameStore
 from ezgreedy.replay.memory import ReplayMemory
@@ -43,6 +44,7 @@ class Rainbow:
     def __init__(
         self, preset: Preset, surface: Surface, *, lanes: int = 1, seed: int, device: str = "cpu"
     ) -> None:
+        _require_frames_of_bytes(surface)
         self.preset = preset
         self.surface = surface
         self.lanes = require.integer("lanes", lanes, least=1)
@@ -223,38 +225,12 @@ class RainbowPolicy:
         """Nothing: what to do next depends on what is seen alone."""
 
 
-class Mean:
-    """The mean of numbers that come one by one."""
-
-    def __init__(self) -> None:
-        self.count = 0
-        self._total = 0.0
-
-    def add(self, value: float) -> None:
-        """One more."""
-        self.count += 1
-        self._total += value
-
-    def take(self) -> float:
-        """The mean since the last time it was taken."""
-        mean = self._total / self.count
-        self.count, self._total = 0, 0.0
-        return mean
-
-    def state(self) -> list[float]:
-        """Plain data."""
-        return [self.count, self._total]
-
-    def restore(self, state: list[float]) -> None:
-        """Continue from `state`."""
-        self.count, self._total = int(state[0]), float(state[1])
-
-
 def network_settings(preset: Preset, surface: Surface) -> NetworkSettings:
     """The networks of an agent that plays this game."""
+    planes, height, width = surface.observation_shape
     return NetworkSettings(
         num_actions=surface.num_actions,
-        input_shape=surface.observation_shape,
+        input_shape=(planes, height, width),
         torso=preset.torso,
         hidden_size=preset.hidden_size,
         num_atoms=preset.num_atoms,
@@ -265,8 +241,16 @@ def network_settings(preset: Preset, surface: Surface) -> NetworkSettings:
     )
 
 
+def _require_frames_of_bytes(surface: Surface) -> None:
+    if len(surface.frame_shape) != 3 or surface.frame_dtype != np.uint8:
+        received = require.Described(f"{surface.frame_dtype} of shape {surface.frame_shape}")
+        raise require.refuse("frames", "be planes of bytes for Rainbow", received)
+
+
 def _memory(preset: Preset, surface: Surface, lanes: int, seed: int) -> ReplayMemory:
-    frames = FrameStore(preset.replay_capacity, surface.frame_shape, surface.stacked_frames, lanes)
+    planes, height, width = surface.frame_shape
+    shape = (planes, height, width)
+    frames = FrameStore(preset.replay_capacity, shape, surface.stacked_frames, lanes)
     priorities = Priorities(
         frames.capacity,
         preset.priority_exponent,

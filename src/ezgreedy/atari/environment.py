@@ -32,8 +32,8 @@ class Environment(ABC):
     Args:
         name: the game's name, as part of the identity of its states.
         num_actions: how many actions the agent chooses from.
-        frame_shape: (planes, height, width) of a single frame; an observation has
-            stacked_frames · planes planes, and its last ones are its newest frame.
+        frame_shape: (planes, height, width) of a single frame, or (features,) of a vector; an
+            observation has stacked_frames · planes planes, and its last ones are its newest frame.
         protocol: the settings.
         rng: where everything random comes from. It belongs to this environment from now on.
         frame_dtype: of the numbers in a frame.
@@ -45,7 +45,7 @@ class Environment(ABC):
         self,
         name: str,
         num_actions: int,
-        frame_shape: tuple[int, int, int],
+        frame_shape: tuple[int, ...],
         protocol: Protocol,
         rng: np.random.Generator,
         frame_dtype: type[np.generic] = np.uint8,
@@ -67,10 +67,10 @@ class Environment(ABC):
         self._episode_frames = 0
 
     @property
-    def observation_shape(self) -> tuple[int, int, int]:
-        """(stacked_frames · planes, height, width)."""
-        planes, height, width = self.frame_shape
-        return self.protocol.stacked_frames * planes, height, width
+    def observation_shape(self) -> tuple[int, ...]:
+        """(stacked_frames · planes, height, width), or (stacked_frames · features,)."""
+        planes, *sides = self.frame_shape
+        return self.protocol.stacked_frames * planes, *sides
 
     def reset(self) -> Frames:
         """Begins an episode, no-ops included, and returns its first observation."""

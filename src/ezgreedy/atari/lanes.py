@@ -12,10 +12,14 @@ from typing import Any
 import numpy as np
 
 from ezgreedy import requirements as require
+from ezgreedy.atari.deep_sea import PREFIX as DEEP_SEA_PREFIX
+from ezgreedy.atari.deep_sea import DeepSeaImages
 from ezgreedy.atari.emulator import Emulator
 from ezgreedy.atari.environment import Environment
 from ezgreedy.atari.gymnasium_env import PREFIX as GYMNASIUM_PREFIX
 from ezgreedy.atari.gymnasium_env import GymnasiumImages
+from ezgreedy.atari.memory_chain import PREFIX as MEMORY_CHAIN_PREFIX
+from ezgreedy.atari.memory_chain import MemoryChain
 from ezgreedy.atari.minatar import PREFIX as MINATAR_PREFIX
 from ezgreedy.atari.minatar import MinAtar
 from ezgreedy.atari.protocol import Frames, Protocol
@@ -136,8 +140,13 @@ def make(name: str, protocol: Protocol | None = None, *, rng: np.random.Generato
     """A game by name.
 
     "Freeway" is played on the emulator, "minatar/freeway" on MinAtar, and "gymnasium/CarRacing-v3"
-    is the environment of that id.
+    is the environment of that id. "deep_sea/20" is DeepSea of 20 rows, and "memory_chain/10" a cue
+    to be remembered for 10 steps.
     """
+    if isinstance(name, str) and name.startswith(DEEP_SEA_PREFIX):
+        return DeepSeaImages(name, protocol, rng=rng)
+    if isinstance(name, str) and name.startswith(MEMORY_CHAIN_PREFIX):
+        return MemoryChain(name, protocol, rng=rng)
     if isinstance(name, str) and name.startswith(MINATAR_PREFIX):
         return MinAtar(name, protocol, rng=rng)
     if isinstance(name, str) and name.startswith(GYMNASIUM_PREFIX):

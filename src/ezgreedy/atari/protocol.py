@@ -91,6 +91,29 @@ R2D2_PROTOCOL = Protocol(
 )
 
 
+# Worlds made for a question, not for people: every step counts, and nothing is added to it.
+SMALL_WORLD = Protocol(
+    frame_skip=1,
+    pooled_frames=1,
+    stacked_frames=1,
+    most_noop_frames=0,
+    zeroes_discount_on_life_loss=False,
+    reward_bound=None,
+)
+
+
+def require_small_world(protocol: Protocol) -> None:
+    """Refuse what such a world cannot be presented by: it has no no-ops, no screens to pool."""
+    for name in ("frame_skip", "pooled_frames"):
+        if getattr(protocol, name) != 1:
+            raise require.refuse(name, "be 1 where every step counts", getattr(protocol, name))
+    if protocol.most_noop_frames:
+        rule = "be 0 where no action does nothing"
+        raise require.refuse("most_noop_frames", rule, protocol.most_noop_frames)
+    if protocol.colour != "grey":
+        raise require.refuse("colour", "be 'grey' where there are no colours", protocol.colour)
+
+
 class Step(NamedTuple):
     """What one action led to."""
 

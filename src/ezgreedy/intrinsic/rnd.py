@@ -21,6 +21,8 @@ from ezgreedy.intrinsic.rnd_settings import DistillationSettings
 from ezgreedy.learning import tensor_states
 from ezgreedy.learning.learner import NotFiniteError
 from ezgreedy.learning.recurrent_network import convolutions, linear
+from ezgreedy.learning.seeing import Seeing
+from ezgreedy.learning.settings import Sight
 from ezgreedy.replay.sequence_batch import Float32Array, SequenceBatch
 from ezgreedy.requirements import BoolArray, FloatArray
 
@@ -36,6 +38,7 @@ class RandomNetworkDistillation:
 
     Args:
         settings: what networks look like, how they learn and how errors are rewarded.
+        sight: what observations are.
         burn_in: the longest prefix of a window; its observations are neither learned nor rewarded.
         seed: any non-negative int; determines both networks.
         device: where networks compute.
@@ -44,19 +47,25 @@ class RandomNetworkDistillation:
     def __init__(
         self,
         settings: DistillationSettings,
+        sight: Sight,
         *,
         burn_in: int,
         seed: int,
         device: str = "cpu",
     ) -> None:
+        if settings.torso and len(sight.shape) == 1:
+            raise require.refuse("torso", "be empty for vectors", settings.torso)
         self.settings = settings
+        self.sight = sight
         self.burn_in = require.integer("burn_in", burn_in, least=0)
         self.seed = require.integer("seed", seed, least=0, most=None)
         self.device = torch.device(device)
         self.num_updates = 0
         streams = tensor_states.generators(self.seed, "predictor", "random")
-        self.predictor = _network(settings, streams["predictor"]).to(self.device)
-        self.random = _network(settings, streams["random"]).to(self.device).requires_grad_(False)
+        self.predictor = _network(settings, sight, streams["predictor"]).to(self.device)
+        self.random = _network(settings, sight, streams["random"]).to(self.device)
+        self.random.requires_grad_(False)
+        self._seeing = Seeing(sight).to(self.device)
         self.moments = RunningMoments()
         self._optimizer = tensor_states.adam(self.predictor, settings.learning_rate, _ADAM_EPSILON)
 
@@ -106,6 +115,13 @@ class RandomNetworkDistillation:
         normalised = forms[self.settings.normalisation]()
         return normalised.clip(0.0, self.settings.largest_bonus)
 
+    def measurements(self) -> dict[str, float]:
+        """The moments of errors so far, by which bonuses are divided."""
+        return {
+            "prediction_error": self.moments.mean,
+            "prediction_error_std": self.moments.std,
+        }
+
     def state_dict(self) -> dict[str, Any]:
         """Everything that later bonuses depend on: copies, nested."""
         return {**tensor_states.copied(self._state()), "moments": self.moments.state_dict()}
@@ -130,8 +146,8 @@ class RandomNetworkDistillation:
         }
 
     def _errors(self, observations: Tensor) -> Tensor:
-        scaled = observations.float() / self.settings.largest_pixel
-        return (self.predictor(scaled) - self.random(scaled)).square().mean(dim=1)
+        seen = self._seeing(observations)
+        return (self.predictor(seen) - self.random(seen)).square().mean(dim=1)
 
     def _teaches(self, batch: SequenceBatch, is_trained: BoolArray) -> BoolArray:
         """Which of the trained steps train the predictor too, [steps of all windows]."""
@@ -163,9 +179,11 @@ class RandomNetworkDistillation:
         return tensor_states.tensor(array, self.device)
 
 
-def _network(settings: DistillationSettings, generator: torch.Generator) -> nn.Sequential:
+def _network(
+    settings: DistillationSettings, sight: Sight, generator: torch.Generator
+) -> nn.Sequential:
     """Convolutions, then linear layers with ReLU between them."""
-    torso, num_features = convolutions(settings.input_shape, settings.torso, "valid", generator)
+    torso, num_features = convolutions(sight.input_shape, settings.torso, "valid", generator)
     layers: list[nn.Module] = [torso, nn.Flatten()]
     sizes = (num_features, *settings.hidden_sizes, settings.num_outputs)
     for num_inputs, num_outputs in itertools.pairwise(sizes):

@@ -3,12 +3,9 @@
 from dataclasses import dataclass
 
 from ezgreedy import requirements as require
-from ezgreedy.learning.sequence_settings import Convolution
+from ezgreedy.learning.settings import ATARI_TORSO, Convolution
 
 NORMALISATIONS = ("var", "std", "ngu")
-
-# Paper: "DQN-size" convolutions.
-DQN_TORSO = (Convolution(32, 8, 4), Convolution(64, 4, 2), Convolution(64, 3))
 
 
 @dataclass(frozen=True)
@@ -21,11 +18,9 @@ class DistillationSettings:
             is e/σ², as the paper words it, and grows as errors shrink; "std" is e/σ, which does
             not; "ngu" is (e − μ)/σ, or 0 if that is negative.
         largest_bonus: normalised bonuses are cut there.
-        input_shape: of an observation: [channels, height, width], or [features] of a vector.
         torso: convolutions of both networks, first to last; none for vectors.
         hidden_sizes: units of hidden layers between torso and outputs, of both networks.
         num_outputs: how many random functions are predicted.
-        largest_pixel: what an observation is divided by.
         learning_rate: of the predictor's Adam.
         largest_gradient_norm: gradients of a larger norm are scaled down.
         steps_per_window: how many steps, a window's last, train the predictor; None for all.
@@ -34,11 +29,9 @@ class DistillationSettings:
     scale: float = 0.3  # not in the paper; best of Badia et al. 2020 for this agent
     normalisation: str = "var"  # Paper: "dividing by its variance"
     largest_bonus: float = 5.0  # not in the paper; Badia et al. 2020
-    input_shape: tuple[int, ...] = (3, 210, 160)
-    torso: tuple[Convolution, ...] = DQN_TORSO
+    torso: tuple[Convolution, ...] = ATARI_TORSO  # Paper: "DQN-size"
     hidden_sizes: tuple[int, ...] = ()  # Paper: convolutions and "one linear layer"
     num_outputs: int = 128  # table of the paper
-    largest_pixel: float = 255.0
     learning_rate: float = 5e-4  # table of the paper
     largest_gradient_norm: float = 40.0  # not in the paper; Badia et al. 2020
     steps_per_window: int | None = None
@@ -46,17 +39,12 @@ class DistillationSettings:
     def __post_init__(self) -> None:
         require.number("scale", self.scale, 0.0)
         require.one_of("normalisation", self.normalisation, NORMALISATIONS)
-        for name in ("largest_bonus", "largest_pixel", "learning_rate", "largest_gradient_norm"):
+        for name in ("largest_bonus", "learning_rate", "largest_gradient_norm"):
             value = getattr(self, name)
             if not require.number(name, value, 0.0) > 0.0:
                 raise require.refuse(name, "be positive", value)
         require.integer("num_outputs", self.num_outputs, least=1)
         for size in self.hidden_sizes:
             require.integer("hidden_sizes", size, least=1)
-        if len(self.input_shape) not in (1, 3):
-            rule = "be [channels, height, width] or [features]"
-            raise require.refuse("input_shape", rule, self.input_shape)
-        if self.torso and len(self.input_shape) == 1:
-            raise require.refuse("torso", "be empty for vectors", self.torso)
         if self.steps_per_window is not None:
             require.integer("steps_per_window", self.steps_per_window, least=1)

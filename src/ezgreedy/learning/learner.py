@@ -16,14 +16,13 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from ezgreedy import requirements as require
+from ezgreedy.learning import tensor_states
 from ezgreedy.learning.networks import RainbowNetwork
 from ezgreedy.learning.settings import LearnerSettings, NetworkSettings
 from ezgreedy.learning.targets import cross_entropy, double_q_target, weighted_loss
 from ezgreedy.replay.frames import ByteArray
 from ezgreedy.replay.memory import Batch
 from ezgreedy.requirements import FloatArray, IntArray
-
-_MOMENTS = ("step", "exp_avg", "exp_avg_sq")  # as torch's Adam calls them
 
 
 class NotFiniteError(ArithmeticError):
@@ -71,7 +70,7 @@ class Learner:
         self.settings = settings
         self.device = torch.device(device)
         self.num_updates = 0
-        self._generators = _generators(self.seed, "learning", "acting")
+        self._generators = tensor_states.generators(self.seed, "learning", "acting")
         self.online = self._network(self._generators["learning"])
         self.target = self.online
         if settings.has_target_network:
@@ -80,7 +79,9 @@ class Learner:
             self._sync()
         self._actor = self.actor(self._generators["acting"])
         self._parameters = list(self.online.parameters())
-        self._optimizer = _adam(self.online, settings)
+        self._optimizer = tensor_states.adam(
+            self.online, settings.learning_rate, settings.adam_epsilon
+        )
 
     def actor(self, generator: torch.Generator) -> RainbowNetwork:
         """The online network under noise of another generator; it follows every update.
@@ -137,31 +138,27 @@ class Learner:
 
     def state_dict(self) -> dict[str, Any]:
         """Everything that later updates and actions depend on: copies, tensors only, nested."""
-        return _copied(self._state())
+        return tensor_states.copied(self._state())
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Continue from a state of a learner with the same settings, of any seed."""
         own = self._state()
-        _check_like("state", state, own)
+        tensor_states.check_like("state", state, own)
         for name, generator in self._generators.items():
             generator.set_state(state["generators"][name].cpu())
         self.num_updates = int(state["num_updates"])
         for part in ("online", "target", "optimizer"):
-            _copy_into(own.get(part, {}), state.get(part, {}))
+            tensor_states.copy_into(own.get(part, {}), state.get(part, {}))
 
     def _state(self) -> dict[str, Any]:
         """The tensors themselves, where there are any."""
         networks = {"online": self.online.state_dict()}
         if self.target is not self.online:
             networks["target"] = self.target.state_dict()
-        moments = {
-            name: {moment: self._optimizer.state[parameter][moment] for moment in _MOMENTS}
-            for name, parameter in self.online.named_parameters()
-        }
         generators = {name: made.get_state() for name, made in self._generators.items()}
         return {
             **networks,
-            "optimizer": moments,
+            "optimizer": tensor_states.moments(self._optimizer, self.online),
             "generators": generators,
             "num_updates": torch.tensor(self.num_updates),
         }
@@ -228,55 +225,3 @@ class Learner:
 
     def _tensor(self, array: NDArray[Any]) -> Tensor:
         return torch.as_tensor(array, device=self.device)
-
-
-def _generators(seed: int, *purposes: str) -> dict[str, torch.Generator]:
-    """Independent streams of one seed, one for each purpose."""
-    words = np.random.SeedSequence(seed).generate_state(len(purposes), np.uint64)
-    return {
-        purpose: torch.Generator().manual_seed(int(word))
-        for purpose, word in zip(purposes, words, strict=True)
-    }
-
-
-def _adam(network: RainbowNetwork, settings: LearnerSettings) -> torch.optim.Adam:
-    """Adam with all its moments in place, so that its state has one shape from the start."""
-    optimizer = torch.optim.Adam(
-        network.parameters(), lr=settings.learning_rate, eps=settings.adam_epsilon, fused=True
-    )
-    for parameter in network.parameters():
-        count = torch.zeros((), device=parameter.device)
-        moments = count, torch.zeros_like(parameter), torch.zeros_like(parameter)
-        optimizer.state[parameter] = dict(zip(_MOMENTS, moments, strict=True))
-    return optimizer
-
-
-def _copied(state: Any) -> Any:
-    if isinstance(state, Tensor):
-        return state.detach().clone()
-    return {name: _copied(part) for name, part in state.items()}
-
-
-def _copy_into(own: Any, state: Any) -> None:
-    if isinstance(own, Tensor):
-        own.detach().copy_(state)
-        return
-    for name, part in own.items():
-        _copy_into(part, state[name])
-
-
-def _check_like(name: str, state: Any, own: Any) -> None:
-    """Refuses a state whose tensors are not those of `own` in name, shape and type."""
-    if isinstance(own, Tensor):
-        if not isinstance(state, Tensor):
-            raise require.refuse_type(name, "be a tensor", state)
-        if (state.shape, state.dtype) != (own.shape, own.dtype):
-            rule = f"be {own.dtype} of shape {tuple(own.shape)}"
-            received = require.Described(f"{state.dtype} of shape {tuple(state.shape)}")
-            raise require.refuse(name, rule, received)
-        return
-    if not isinstance(state, Mapping) or set(state) != set(own):
-        names = sorted(map(str, state)) if isinstance(state, Mapping) else state
-        raise require.refuse(name, f"hold {', '.join(own)}", names)
-    for key, part in own.items():
-        _check_like(f"{name}.{key}", state[key], part)

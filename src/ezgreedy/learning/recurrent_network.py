@@ -14,7 +14,10 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from ezgreedy import requirements as require
-from ezgreedy.learning.sequence_settings import Convolution, RecurrentNetworkSettings
+from ezgreedy.learning.seeing import Seeing
+from ezgreedy.learning.sequence_settings import RecurrentNetworkSettings
+from ezgreedy.learning.settings import Convolution
+from ezgreedy.replay.sequence_batch import NO_ACTION
 
 # Frames that go through the torso at once when nothing is learned from them; bounds memory.
 _FRAMES_AT_ONCE = 1024
@@ -135,6 +138,7 @@ class RecurrentNetwork(nn.Module):
     def __init__(self, settings: RecurrentNetworkSettings, generator: torch.Generator) -> None:
         super().__init__()
         self.settings = settings
+        self.seeing = Seeing(settings.sight)
         self.torso, num_features = convolutions(
             settings.input_shape, settings.torso, settings.padding, generator
         )
@@ -166,7 +170,7 @@ class RecurrentNetwork(nn.Module):
         Heads have an axis if the network is bootstrapped.
 
         Args:
-            observations: uint8 or float32, [T, batch, ...].
+            observations: bytes, codes or float32, [T, batch, ...].
             actions: what was done before each of them, −1 where an episode starts, [T, batch].
             rewards: what was earned for it, [T, batch].
             state: before the first observation.
@@ -194,24 +198,36 @@ class RecurrentNetwork(nn.Module):
     ) -> tuple[Tensor, State]:
         """The memories' outputs, [memories, T, batch, memory], and the state after them."""
         settings = self.settings
-        if observations.shape[2:] != settings.input_shape:
-            rule = f"have shape [T, batch, {', '.join(map(str, settings.input_shape))}]"
+        shape = self.seeing.sight.shape
+        if observations.shape[2:] != shape:
+            rule = f"have shape [T, batch, {', '.join(map(str, shape))}]"
             raise require.refuse("observations", rule, tuple(observations.shape))
         frames = observations.flatten(0, 1)
         seen = functional.relu(self.features(self._look(frames).unsqueeze(0)))
         if settings.reward_input == "tanh":
             rewards = rewards.tanh()
+        if not settings.has_memory:
+            actions, rewards = torch.full_like(actions, NO_ACTION), torch.zeros_like(rewards)
         # No action is a row of zeros: one more column than actions, and that is dropped.
         done = functional.one_hot(actions.flatten() + 1, settings.num_actions + 1)[:, 1:]
         extras = torch.cat([done.to(seen.dtype), rewards.reshape(-1, 1)], dim=1)
         inputs = torch.cat([seen, extras.expand(len(seen), -1, -1)], dim=2)
         h, c = (_heads_first(part, settings.state_shape) for part in state)
         over_time = inputs.view(len(inputs), *observations.shape[:2], -1)
-        outputs, h, c = self.memory(over_time, h, c)
+        if settings.has_memory:
+            outputs, h, c = self.memory(over_time, h, c)
+        else:
+            outputs = self._forgetful(over_time)
         following = State(
             *(part.transpose(0, 1).reshape(-1, *settings.state_shape) for part in (h, c))
         )
         return outputs, following
+
+    def _forgetful(self, inputs: Tensor) -> Tensor:
+        """What the memories make of each step alone, [memories, T, batch, memory]."""
+        steps = inputs.flatten(1, 2).unsqueeze(1)
+        zeros = inputs.new_zeros((len(inputs), steps.shape[2], self.settings.memory_size))
+        return self.memory(steps, zeros, zeros)[0].view(*inputs.shape[:3], -1)
 
     def _look(self, frames: Tensor) -> Tensor:
         """The torso's outputs, [rows, features]."""
@@ -222,7 +238,7 @@ class RecurrentNetwork(nn.Module):
         return torch.cat([self._convolve(frames[i : i + _FRAMES_AT_ONCE]) for i in starts])
 
     def _convolve(self, frames: Tensor) -> Tensor:
-        return self.torso(frames.float() / self.settings.largest_pixel).flatten(1)
+        return self.torso(self.seeing(frames)).flatten(1)
 
     def _values(self, outputs: Tensor) -> Tensor:
         """Q, [rows, heads, actions], from [memories, rows, memory]."""

@@ -1,23 +1,15 @@
 """How R2D2 sees and learns, as numbers alone: read by presets and command lines, without torch."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from ezgreedy import requirements as require
+from ezgreedy.learning.settings import Convolution, Sight
 
 PADDINGS = ("valid", "same")
 REWARD_INPUTS = ("raw", "tanh")
 RETURNS = ("peng", "harutyunyan", "retrace", "n-step")
 LOSSES = ("squared", "huber")
 MOST_HEADS = 8  # as many as a mask of one byte has bits
-
-
-class Convolution(NamedTuple):
-    """One layer of a torso: square kernels, then ReLU."""
-
-    channels: int
-    size: int
-    stride: int = 1
 
 
 # Table of the paper for R2D2, on whole frames.
@@ -27,8 +19,6 @@ R2D2_TORSO = (
     Convolution(128, 5, 2),
     Convolution(128, 3),
 )
-# MinAtar's own DQN: one small layer before 128 units.
-SMALL_TORSO = (Convolution(16, 3),)
 
 
 @dataclass(frozen=True)
@@ -37,7 +27,7 @@ class RecurrentNetworkSettings:
 
     Args:
         num_actions: how many actions have values.
-        input_shape: of an observation: [channels, height, width], or [features] of a vector.
+        input_shape: of what is seen: [channels, height, width], or [features] of a vector.
         torso: convolutions, first to last; none for vectors.
         padding: "valid" for none, "same" for outputs of ⌈input / stride⌉.
         feature_size: units of the layer between torso and memory.
@@ -48,6 +38,9 @@ class RecurrentNetworkSettings:
         forget_bias: what the forget gates' biases start as.
         num_heads: None for R2D2; else that many bootstrapped value functions over one torso.
         shares_memory: whether heads share all but the duelling streams, or only the torso.
+        has_codes: whether observations are codes of colours, a third as many planes as are seen.
+        has_memory: whether anything but the observation is seen. If not, the memory's state and
+            what was last done and earned are zeros at every step: a control without memory.
     """
 
     num_actions: int
@@ -63,6 +56,8 @@ class RecurrentNetworkSettings:
     num_heads: int | None = None  # the paper's bootstrapped agent has 8
     # Paper: heads have "distinct fully-connected layers on top"; of the memory it says nothing.
     shares_memory: bool = False
+    has_codes: bool = False
+    has_memory: bool = True
 
     def __post_init__(self) -> None:
         for name in ("num_actions", "feature_size", "memory_size", "hidden_size"):
@@ -79,7 +74,18 @@ class RecurrentNetworkSettings:
             raise require.refuse("largest_pixel", "be positive", self.largest_pixel)
         if self.num_heads is not None:
             require.integer("num_heads", self.num_heads, least=1, most=MOST_HEADS)
-        require.flag("shares_memory", self.shares_memory)
+        for name in ("shares_memory", "has_codes", "has_memory"):
+            require.flag(name, getattr(self, name))
+        if self.has_codes and self.input_shape[0] % 3:
+            raise require.refuse("input_shape", "have planes of three colours", self.input_shape)
+
+    @property
+    def sight(self) -> Sight:
+        """What observations are."""
+        shape = self.input_shape
+        if self.has_codes:
+            shape = (shape[0] // 3, *shape[1:])
+        return Sight(shape, self.largest_pixel, self.has_codes)
 
     @property
     def num_streams(self) -> int:

@@ -49,8 +49,38 @@ class LearnerSettings:
 
 
 @dataclass(frozen=True)
+class Sight:
+    """What a network looks at.
+
+    Args:
+        shape: of an observation: [planes, height, width], or [features] of a vector.
+        largest_pixel: what an observation is divided by: 255 for frames, 1 for binary planes.
+        has_codes: whether pixels are codes of colours, see `atari.palette`, and every plane of
+            them is seen as three.
+    """
+
+    shape: tuple[int, ...]
+    largest_pixel: float = 255.0
+    has_codes: bool = False
+
+    def __post_init__(self) -> None:
+        if len(self.shape) not in (1, 3):
+            rule = "be [planes, height, width] or [features]"
+            raise require.refuse("shape", rule, self.shape)
+        if not require.number("largest_pixel", self.largest_pixel, 0.0) > 0.0:
+            raise require.refuse("largest_pixel", "be positive", self.largest_pixel)
+        if require.flag("has_codes", self.has_codes) and len(self.shape) == 1:
+            raise require.refuse("has_codes", "be False for vectors", self.has_codes)
+
+    @property
+    def input_shape(self) -> tuple[int, ...]:
+        """Of what convolutions or linear layers are given."""
+        return (3 * self.shape[0], *self.shape[1:]) if self.has_codes else self.shape
+
+
+@dataclass(frozen=True)
 class Convolution:
-    """One layer of a torso: square kernels, no padding, then ReLU."""
+    """One layer of a torso: square kernels, then ReLU."""
 
     channels: int
     size: int

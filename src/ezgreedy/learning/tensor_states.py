@@ -17,8 +17,11 @@ def tensor(array: NDArray[Any], device: torch.device) -> Tensor:
     """An array as a tensor, on its memory where possible.
 
     Arrays of other processes are read-only, and torch, which knows no such tensors, warns of them:
-    those are copied.
+    those are copied. Nor does it compute with uint16, which codes of colours are; they are small
+    enough to be int16.
     """
+    if array.dtype == np.uint16:
+        array = array.view(np.int16)
     return torch.as_tensor(np.require(array, requirements="W"), device=device)
 
 
@@ -33,9 +36,10 @@ def generators(seed: int, *purposes: str) -> dict[str, torch.Generator]:
 
 def adam(network: nn.Module, learning_rate: float, epsilon: float) -> torch.optim.Adam:
     """Adam with all its moments in place, so that its state has one shape from the start."""
-    optimizer = torch.optim.Adam(network.parameters(), lr=learning_rate, eps=epsilon)
+    optimizer = torch.optim.Adam(network.parameters(), lr=learning_rate, eps=epsilon, fused=True)
     for parameter in network.parameters():
-        moments = torch.tensor(0.0), torch.zeros_like(parameter), torch.zeros_like(parameter)
+        count = torch.zeros((), device=parameter.device)
+        moments = count, torch.zeros_like(parameter), torch.zeros_like(parameter)
         optimizer.state[parameter] = dict(zip(_MOMENTS, moments, strict=True))
     return optimizer
 
@@ -62,6 +66,24 @@ def copy_into(own: Any, state: Any) -> None:
         return
     for name, part in own.items():
         copy_into(part, state[name])
+
+
+def as_arrays(state: Any) -> Any:
+    """A nested state with every tensor as an array of the same bits, which checkpoints hold."""
+    if isinstance(state, Tensor):
+        return state.detach().cpu().numpy()
+    if isinstance(state, dict):
+        return {name: as_arrays(part) for name, part in state.items()}
+    return state
+
+
+def as_tensors(state: Any) -> Any:
+    """The inverse of `as_arrays`, on the processor."""
+    if isinstance(state, np.ndarray):
+        return torch.from_numpy(state.copy())
+    if isinstance(state, dict):
+        return {name: as_tensors(part) for name, part in state.items()}
+    return state
 
 
 def check_like(name: str, state: Any, own: Any) -> None:

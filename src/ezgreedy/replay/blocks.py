@@ -17,6 +17,7 @@ from ezgreedy import requirements as require
 from ezgreedy.compilation import jit
 from ezgreedy.replay.frames import ByteArray
 from ezgreedy.requirements import IntArray
+from ezgreedy.tail import Tail
 
 DTYPES = (np.uint8, np.uint16, np.float32)
 LEVEL = 3  # of zstd: higher ones take longer and save little
@@ -202,35 +203,35 @@ class BlockStore:
         return np.concatenate([view, self._bytes[: length - len(view)]])
 
     def state_dict(self) -> dict[str, Any]:
-        """The store's own arrays, not copies, and how far they were written.
-
-        Byte b ever written is at b modulo the length of `bytes`, and block n's beginning at n
-        modulo that of `begins`: a saver that remembers both counts writes what came since then.
-        """
+        """The store's own arrays, not copies, as `Tail`s; and which block is the oldest."""
         return {
-            "bytes": self._bytes,
-            "num_bytes_written": self.num_bytes_written,
-            "begins": self._begins,
-            "num_written": self.num_written,
+            "bytes": Tail(self._bytes, self.num_bytes_written),
+            "begins": Tail(self._begins, self.num_written),
             "first": self.first,
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Take over the blocks of a store of the same sizes."""
         for name, array in (("bytes", self._bytes), ("begins", self._begins)):
-            if state[name].shape != array.shape or state[name].dtype != array.dtype:
-                rule = f"hold {name} of shape {array.shape} and type {array.dtype}"
-                raise require.refuse("state", rule, state[name].shape)
-        self._bytes[:] = state["bytes"]
-        self._begins[:] = state["begins"]
-        self.num_written = int(state["num_written"])
-        self.num_bytes_written = int(state["num_bytes_written"])
+            check_tail(name, state[name], array)
+        self._bytes[:] = state["bytes"].array
+        self._begins[:] = state["begins"].array
+        self.num_written = state["begins"].num_written
+        self.num_bytes_written = state["bytes"].num_written
         self.first = int(state["first"])
 
     def _begin(self, number: int) -> int:
         if number == self.num_written:
             return self.num_bytes_written
         return int(self._begins[number % self.num_blocks])
+
+
+def check_tail(name: str, tail: Tail, array: NDArray[Any]) -> None:
+    """Refuse a saved ring that is not of the shape and type of this one."""
+    saved = tail.array
+    if saved.shape != array.shape or saved.dtype != array.dtype:
+        rule = f"hold {name} of shape {array.shape} and type {array.dtype}"
+        raise require.refuse("state", rule, saved.shape)
 
 
 def _check_end(end: int, length: int, size: int) -> None:

@@ -8,17 +8,20 @@ loses a block leaves with it.
 """
 
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ezgreedy import requirements as require
-from ezgreedy.replay.blocks import BlockCodec, BlockStore
-from ezgreedy.replay.frames import ByteArray, require_fit
+from ezgreedy.replay.blocks import BlockCodec, BlockStore, check_tail
+from ezgreedy.replay.cutting import SequenceSettings
+from ezgreedy.replay.frames import require_fit
 from ezgreedy.replay.prioritized import ImportanceExponent, Priorities
-from ezgreedy.replay.sequences import Block, Floats, SequenceSettings, Window
-from ezgreedy.requirements import BoolArray, FloatArray, IntArray
+from ezgreedy.replay.sequence_batch import SequenceBatch
+from ezgreedy.replay.sequences import Block, Window
+from ezgreedy.requirements import FloatArray, IntArray
+from ezgreedy.tail import Tail
 
 # What an observation may take: the 57 games need 323 on average under mixed play, the worst of
 # them 1,700, and play that gets further needs more than random play.
@@ -38,31 +41,6 @@ _KEPT_AS_THEY_COME = (
 )
 _STEP_BYTES = 13  # action (4), reward (4), mask (1), behaviour probability (4)
 _WINDOW_BYTES = 8 * 13  # numbers that say where it is and how likely, and a sum tree's nodes
-
-
-class SequenceBatch(NamedTuple):
-    """What one update learns from. Time runs over `burn_in` + `length` positions.
-
-    Row b trains on positions [burn_in, burn_in + lengths[b]); its prefix are the prefix_lengths[b]
-    positions before. Everything else is padding: zeros, but behaviour probabilities of 1.
-    """
-
-    observations: NDArray[Any]  # [batch, time + 1, …]; a buffer that the next batch overwrites
-    actions: IntArray  # [batch, time]
-    rewards: Floats  # [batch, time]; what is learned from
-    seen_rewards: Floats  # [batch, time]; what the network was given, here the same array
-    previous_action: IntArray  # [batch]; before the first used observation, −1 at a start
-    previous_reward: Floats  # [batch]
-    state_h: Floats  # [batch, …]; before the first used observation was consumed
-    state_c: Floats
-    prefix_lengths: IntArray  # [batch]
-    lengths: IntArray
-    terminated: BoolArray  # [batch]; the last trained step ended the game
-    weights: FloatArray
-    masks: ByteArray  # [batch, time]
-    behaviour_probabilities: Floats  # [batch, time]
-    slots: IntArray  # [batch]; with `generations`, the names of the windows
-    generations: IntArray
 
 
 class SequenceMemory:
@@ -116,8 +94,8 @@ class SequenceMemory:
         }
         self._windows: dict[str, NDArray[Any]] = {
             # The block of the prefix, then those of the trained steps; −1 for none.
-            "blocks": np.full((self.capacity, per_window + 1), -1, dtype=np.int64),
-            "oldest_block": np.full(self.capacity, -1, dtype=np.int64),
+            "blocks": np.zeros((self.capacity, per_window + 1), dtype=np.int64),
+            "oldest_block": np.zeros(self.capacity, dtype=np.int64),
             "length": np.zeros(self.capacity, dtype=np.int64),
             "prefix_length": np.zeros(self.capacity, dtype=np.int64),
             "terminated": np.zeros(self.capacity, dtype=np.bool_),
@@ -176,7 +154,11 @@ class SequenceMemory:
         return self._keep(window, used)
 
     def sample(self, batch_size: int) -> SequenceBatch:
-        """Draw windows with replacement, and decode them."""
+        """Draw windows with replacement, and decode them.
+
+        Padding is zeros, but behaviour probabilities of 1. The observations are a buffer that the
+        next batch of this size overwrites.
+        """
         slots, _, weights = self._priorities.sample(batch_size)
         settings = self.settings
         time = settings.burn_in + settings.length
@@ -195,7 +177,6 @@ class SequenceMemory:
         windows = self._windows
         return SequenceBatch(
             observations=self._buffer,
-            seen_rewards=steps["rewards"],
             previous_action=windows["previous_action"][slots],
             previous_reward=windows["previous_reward"][slots],
             state_h=windows["state_h"][slots],
@@ -228,16 +209,13 @@ class SequenceMemory:
     def state_dict(self) -> dict[str, Any]:
         """Everything that later batches depend on; the largest arrays are no copies.
 
-        `blocks`, `steps` and `windows` are rings whose rows never change once they are written:
-        row n ever written is at n modulo their length, with `blocks["num_written"]` rows of
-        `steps` and `num_windows` of `windows`. A saver that remembers the counts of an earlier
-        save (of blocks, of their bytes, of windows) needs to write the rows since then.
+        What was written and never changes is in `Tail`s, so that a checkpoint need not write it
+        again: bytes of blocks, steps of blocks, windows.
         """
         return {
             "blocks": self._blocks.state_dict(),
-            "steps": dict(self._steps),
-            "windows": dict(self._windows),
-            "num_windows": self.num_windows,
+            "steps": _tails(self._steps, self._blocks.num_written),
+            "windows": _tails(self._windows, self.num_windows),
             "num_lost": self.num_lost,
             "links": [
                 [lane, episode, start, list(numbers)]
@@ -248,18 +226,16 @@ class SequenceMemory:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continue from a state of a memory of the same sizes."""
-        for part, arrays in (("steps", self._steps), ("windows", self._windows)):
+        parts = {"steps": self._steps, "windows": self._windows}
+        for part, arrays in parts.items():
             for name, array in arrays.items():
-                received = state[part][name]
-                if received.shape != array.shape or received.dtype != array.dtype:
-                    rule = f"hold {name} of shape {array.shape} and type {array.dtype}"
-                    raise require.refuse("state", rule, received.shape)
+                check_tail(name, state[part][name], array)
         self._blocks.load_state_dict(state["blocks"])
         self._priorities.load_state_dict(state["priorities"])
-        for part, arrays in (("steps", self._steps), ("windows", self._windows)):
+        for part, arrays in parts.items():
             for name, array in arrays.items():
-                array[...] = state[part][name]
-        self.num_windows = int(state["num_windows"])
+                array[...] = state[part][name].array
+        self.num_windows = state["windows"]["length"].num_written
         self.num_lost = int(state["num_lost"])
         self._links = {
             int(lane): (int(episode), int(start), [int(number) for number in numbers])
@@ -348,3 +324,7 @@ def _bytes_per_observation(codec: BlockCodec, asked: int | None) -> int:
     if asked is not None:
         return require.integer("bytes_per_observation", asked, least=1)
     return min(BYTES_PER_OBSERVATION, codec.most_bytes // codec.num_steps + 1)
+
+
+def _tails(arrays: dict[str, NDArray[Any]], num_written: int) -> dict[str, Tail]:
+    return {name: Tail(array, num_written) for name, array in arrays.items()}

@@ -16,50 +16,10 @@ from numpy.typing import NDArray
 
 from ezgreedy import requirements as require
 from ezgreedy.replay.blocks import BlockCodec
+from ezgreedy.replay.cutting import SequenceSettings
 from ezgreedy.replay.frames import ByteArray
 
 Floats = NDArray[np.float32]
-
-
-@dataclass(frozen=True)
-class SequenceSettings:
-    """How episodes are cut into windows, in steps.
-
-    Args:
-        length: how many steps a window trains on; a multiple of the stride.
-        burn_in: how many steps before them warm the recurrent state up; at most the stride.
-        stride: how far apart windows start, and how many steps a block of observations holds.
-    """
-
-    length: int = 80  # Paper
-    burn_in: int = 20  # Paper
-    stride: int = 40  # Kapturowski et al.
-
-    def __post_init__(self) -> None:
-        require.integer("stride", self.stride, least=1)
-        require.integer("length", self.length, least=self.stride)
-        require.integer("burn_in", self.burn_in, least=0)
-        if self.length % self.stride:
-            rule = f"be a multiple of stride, which is {self.stride}"
-            raise require.refuse("length", rule, self.length)
-        if self.burn_in > self.stride:
-            # A prefix then lies within the block before its window.
-            rule = f"be at most stride, which is {self.stride}"
-            raise require.refuse("burn_in", rule, self.burn_in)
-
-    @property
-    def blocks_per_window(self) -> int:
-        """How many blocks the trained steps of a full window lie in."""
-        return self.length // self.stride
-
-    def is_window(self, start: int, num_steps: int) -> bool:
-        """Whether an episode of so many steps has a window at this multiple of the stride."""
-        return start == 0 or start + self.length - self.stride < num_steps
-
-    def starts_prefix(self, time: int) -> bool:
-        """Whether the state before the observation at this time may have to be stored."""
-        is_before_later_window = time + self.burn_in >= self.stride
-        return time == 0 or (is_before_later_window and (time + self.burn_in) % self.stride == 0)
 
 
 class SequenceStep(NamedTuple):
@@ -72,7 +32,7 @@ class SequenceStep(NamedTuple):
     truncated: bool = False  # the game was cut off; what would have followed is worth something
     mask: int = 255  # which bootstrap heads learn from the step, a bit each
     behaviour_probability: float = 1.0  # of the action, under what really chose it
-    estimates: tuple[float, ...] = ()  # whatever initial priorities are to be computed from
+    estimates: tuple[float, ...] = ()  # float32s that initial priorities are computed from
 
 
 class Block(NamedTuple):
@@ -298,6 +258,16 @@ class SequenceAccumulator:
         require.number("behaviour_probability", step.behaviour_probability, 0.0, 1.0)
 
 
+def plain_window(window: Window) -> dict[str, Any]:
+    """A window as data that a checkpoint holds."""
+    return {**window._asdict(), "blocks": [list(block) for block in window.blocks]}
+
+
+def restored_window(state: dict[str, Any]) -> Window:
+    """The inverse of `plain_window`."""
+    return Window(**{**state, "blocks": tuple(_restored_blocks(state["blocks"]))})
+
+
 def _plain(lane: _Lane) -> dict[str, Any]:
     return {
         "episode": lane.episode,
@@ -307,7 +277,7 @@ def _plain(lane: _Lane) -> dict[str, Any]:
         "previous": list(lane.previous),
         "states": [[time, *kept] for time, kept in lane.states.items()],
         "fresh_blocks": [list(block) for block in lane.fresh_blocks],
-        "estimates": [list(row) for row in lane.estimates],
+        "estimates": np.array(lane.estimates, dtype=np.float32),
     }
 
 
@@ -323,9 +293,12 @@ def _restored(state: dict[str, Any], length: int) -> _Lane:
             int(time): (np.array(h), np.array(c), int(before), float(gained))
             for time, h, c, before, gained in state["states"]
         },
-        fresh_blocks=[
-            Block(bytes(payload), *(np.array(array) for array in arrays))
-            for payload, *arrays in state["fresh_blocks"]
-        ],
-        estimates=deque((tuple(row) for row in state["estimates"]), maxlen=length),
+        fresh_blocks=_restored_blocks(state["fresh_blocks"]),
+        estimates=deque((tuple(row) for row in state["estimates"].tolist()), maxlen=length),
     )
+
+
+def _restored_blocks(blocks: list[Any]) -> list[Block]:
+    return [
+        Block(bytes(payload), *(np.array(array) for array in arrays)) for payload, *arrays in blocks
+    ]

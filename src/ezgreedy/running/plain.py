@@ -12,10 +12,13 @@ from typing import Any
 
 from ezgreedy import requirements as require
 from ezgreedy.agents.presets import Preset
+from ezgreedy.agents.sequence_presets import SequencePreset
 from ezgreedy.atari.games import near
 from ezgreedy.atari.protocol import Protocol
 from ezgreedy.exploration.durations import Fixed, Geometric, PlusOne, Uniform, Zeta
 from ezgreedy.exploration.schedules import Linear
+from ezgreedy.intrinsic.rnd_settings import DistillationSettings
+from ezgreedy.learning.sequence_settings import ReturnSettings, SequenceLearnerSettings
 from ezgreedy.learning.settings import Convolution, LearnerSettings
 from ezgreedy.replay.prioritized import ImportanceExponent
 from ezgreedy.running.settings import EvaluationSettings, RunSettings
@@ -28,6 +31,10 @@ _CLASSES: dict[str, Any] = {
         EvaluationSettings,
         Preset,
         LearnerSettings,
+        SequencePreset,
+        SequenceLearnerSettings,
+        ReturnSettings,
+        DistillationSettings,
         Protocol,
         ImportanceExponent,
         Convolution,

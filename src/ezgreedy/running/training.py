@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ezgreedy.agents.agent import Agent, Surface
+from ezgreedy.agents.sequence_presets import SequencePreset
 from ezgreedy.atari.lanes import Lanes, LaneSteps
 from ezgreedy.atari.protocol import Frames
 from ezgreedy.requirements import BoolArray, IntArray
@@ -130,7 +131,11 @@ class Training:
 def surface(lanes: Lanes) -> Surface:
     """What an agent must know about the game in these lanes."""
     return Surface(
-        lanes.num_actions, lanes.frame_shape, lanes.protocol.stacked_frames, lanes.largest_pixel
+        lanes.num_actions,
+        lanes.frame_shape,
+        lanes.protocol.stacked_frames,
+        lanes.largest_pixel,
+        lanes.frame_dtype,
     )
 
 
@@ -149,12 +154,11 @@ def evaluation(
 
 
 def _agent(settings: RunSettings, played: Surface) -> Agent:
+    where = {"lanes": settings.lanes, "seed": role_seed(settings.seed, "agent")}
+    if isinstance(settings.agent, SequencePreset):
+        from ezgreedy.agents.r2d2 import R2D2
+
+        return R2D2(settings.agent, played, **where, device=settings.device)
     from ezgreedy.agents.rainbow import Rainbow
 
-    return Rainbow(
-        settings.agent,
-        played,
-        lanes=settings.lanes,
-        seed=role_seed(settings.seed, "agent"),
-        device=settings.device,
-    )
+    return Rainbow(settings.agent, played, **where, device=settings.device)
