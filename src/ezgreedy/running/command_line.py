@@ -1,10 +1,12 @@
 """Which command begins this run? The inverse of how `ezgreedy train` reads its arguments."""
 
+import shlex
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 from ezgreedy.agents.presets import PRESETS
+from ezgreedy.running.plain import with_setting
 from ezgreedy.running.settings import SCALES, RunSettings
 
 
@@ -29,12 +31,35 @@ def _command(settings: RunSettings, scale: str) -> str | None:
         if getattr(settings, name) != default:
             words += [f"--{name}", str(getattr(settings, name))]
     base = replace(base, frames=settings.frames, seed=settings.seed, device=settings.device)
-    for path, value in _differences(base, settings, ""):
-        text = _text(value)
-        if text is None:
-            return None
-        words += ["--set", f"'{path}={text}'" if "(" in text else f"{path}={text}"]
+    texts = {path: _text(value) for path, value in _differences(base, settings, "")}
+    known = {path: text for path, text in texts.items() if text is not None}
+    ordered = _ordered(base, known)
+    if len(ordered) < len(texts):
+        return None
+    for path in ordered:
+        words += ["--set", shlex.quote(f"{path}={known[path]}")]
     return " ".join(words)
+
+
+def _ordered(settings: RunSettings, texts: dict[str, str]) -> list[str]:
+    """The changes in an order in which each is allowed; short if there is none.
+
+    A replay must have room for its least filling, say, so the filling has to shrink first.
+    """
+    ordered: list[str] = []
+    waiting = list(texts)
+    while waiting:
+        for path in waiting:
+            try:
+                settings = with_setting(settings, path, texts[path])
+            except ValueError:
+                continue
+            ordered.append(path)
+            waiting.remove(path)
+            break
+        else:
+            break
+    return ordered
 
 
 def _differences(base: Any, settings: Any, path: str) -> Iterator[tuple[str, Any]]:
@@ -52,7 +77,11 @@ def _differences(base: Any, settings: Any, path: str) -> Iterator[tuple[str, Any
 def _text(value: Any) -> str | None:
     """As `--set` reads it; None if it cannot."""
     if is_dataclass(value) and not isinstance(value, type):
-        given = {field.name: getattr(value, field.name) for field in fields(value)}
+        given = {
+            field.name: getattr(value, field.name)
+            for field in fields(value)
+            if getattr(value, field.name) != field.default
+        }
         if not all(_is_number(number) for number in given.values()):
             return None
         arguments = ",".join(f"{name}={number!r}" for name, number in given.items())
