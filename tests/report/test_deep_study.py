@@ -60,13 +60,22 @@ def test_an_interval_needs_three_seeds(tmp_path: Path) -> None:
     assert (final.low, final.high) == (1.0, 6.0)
 
 
+def test_the_evaluation_before_training_is_final_only_if_it_is_the_last(tmp_path: Path) -> None:
+    finals = []
+    for length in range(1, 6):
+        scores = [(100_000 * i, 10.0**i) for i in range(length)]
+        write_run(tmp_path / str(length) / "run", scores)
+        finals.append(only_row(tmp_path / str(length)).final)
+    assert finals == [1.0, 10.0, 55.0, 370.0, 3700.0]
+
+
 def test_runs_that_are_behind_are_counted_and_not_averaged(tmp_path: Path) -> None:
     scores = [(0, 0.0), (100_000, 4.0)]
     for seed in range(2):
         write_run(tmp_path / f"ahead-{seed}", scores, seed=seed)
     write_run(tmp_path / "behind", [(0, 1000.0)], seed=2)
     row = only_row(tmp_path)
-    assert (row.final, row.best) == (2.0, 4.0)
+    assert (row.final, row.best) == (4.0, 4.0)
     assert (len(row.group.runs), len(row.group.behind)) == (2, 1)
     (block,) = deep_curves.blocks(only_game(tmp_path))
     assert block["series"][0]["label"] == "rainbow, 2 of 3 seeds"

@@ -75,8 +75,12 @@ class Group:
         return max(run.frames_to_play for run in self.runs)
 
     def scores_after(self, num_scores: int) -> list[float]:
-        """One number for each run: the mean of the last evaluations among the first so many."""
-        chosen = slice(max(num_scores - NUM_FINAL_SCORES, 0), num_scores)
+        """One number for each run: the mean of the last evaluations among the first so many.
+
+        The very first, of an untrained agent, counts only where there is no other.
+        """
+        first = max(num_scores - NUM_FINAL_SCORES, min(1, num_scores - 1))
+        chosen = slice(first, num_scores)
         return [
             float(np.mean([score.mean_return for score in run.scores[chosen]])) for run in self.runs
         ]
