@@ -201,7 +201,7 @@ def test_a_run_is_trained_evaluated_and_watched(tmp_path, capsys):
     assert main(["train", "rainbow-ez", "--game", "minatar/breakout", "--out", run, *SMALL]) == 0
     assert main(["evaluate", run]) == 0
     printed = capsys.readouterr().out
-    assert "rainbow-ez on minatar/breakout after 600 frames" in printed
+    assert "rainbow-ez on minatar/breakout after 608 frames" in printed
     assert "mean return" in printed
     assert main(["watch", run, "--steps", "30", "--epsilon", "1"]) == 0
     printed = capsys.readouterr().out
@@ -296,9 +296,10 @@ def test_checkpoints_of_another_run_are_refused(uninterrupted, tmp_path, capsys)
 
 def test_agents_named_in_the_help_are_the_presets():
     from ezgreedy.agents.presets import PRESETS
+    from ezgreedy.agents.sequence_presets import SEQUENCE_PRESETS
     from ezgreedy.commands.training import AGENTS
 
-    assert list(AGENTS) == list(PRESETS)
+    assert list(AGENTS) == [*PRESETS, *SEQUENCE_PRESETS]
 
 
 def test_a_device_that_is_not_there_is_refused(tmp_path):

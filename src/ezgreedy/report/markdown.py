@@ -109,8 +109,8 @@ def _deep(study: DeepStudy) -> Iterator[str]:
     yield (
         "Scores of whole games, as means over the seeds that came furthest. Final is the mean of "
         f"the last {NUM_FINAL_SCORES} evaluations in training (fewer if there are not so many), "
-        "best that of each run's best evaluation, training return that of the episodes in the last 100K frames. With fewer than three "
-        "seeds there is no interval."
+        "best that of each run's best evaluation, training return that of the episodes in the last "
+        "100K frames. With fewer than three seeds there is no interval."
     )
     yield ""
     for reason in study.left_out:

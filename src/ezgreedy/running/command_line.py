@@ -6,8 +6,10 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 from ezgreedy.agents.presets import PRESETS
+from ezgreedy.agents.sequence_presets import SEQUENCE_PRESETS
 from ezgreedy.running.plain import with_setting
-from ezgreedy.running.settings import SCALES, RunSettings
+from ezgreedy.running.scales import SCALES, preset
+from ezgreedy.running.settings import RunSettings
 
 
 def train_command(settings: RunSettings) -> str | None:
@@ -16,14 +18,14 @@ def train_command(settings: RunSettings) -> str | None:
     None if there is none: the agent is not a preset's kin, or differs from it where `--set` does
     not reach.
     """
-    if settings.agent.name not in PRESETS:
+    if settings.agent.name not in {**PRESETS, **SEQUENCE_PRESETS}:
         return None
     commands = [_command(settings, scale) for scale in SCALES]
     return min((command for command in commands if command is not None), key=len, default=None)
 
 
 def _command(settings: RunSettings, scale: str) -> str | None:
-    base = SCALES[scale](PRESETS[settings.agent.name], settings.game)
+    base = SCALES[scale](preset(settings.agent.name), settings.game)
     words = ["ezgreedy", "train", settings.agent.name, "--game", settings.game]
     if scale != "paper":
         words += ["--scale", scale]
