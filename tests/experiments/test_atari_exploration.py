@@ -227,7 +227,7 @@ def test_rows_depend_neither_on_processes_nor_on_other_games(tmp_path):
 
 
 def test_a_quick_look_runs_from_end_to_end(tmp_path):
-    assert main(["reproduce", ID, "--quick", "--jobs", "2", "--out", str(tmp_path)]) == 0
+    assert main(["reproduce", ID, "--quick", "--jobs", "1", "--out", str(tmp_path)]) == 0
     summary = json.loads((tmp_path / ID / "summary.json").read_text())
     assert len(summary["claims"]) == 4
     assert len(summary["data"]["conditions"]) == 3 * 2
