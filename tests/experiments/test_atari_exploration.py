@@ -198,6 +198,13 @@ def test_claims_hold_where_ez_greedy_finds_more_and_fail_where_it_finds_less():
     assert places.numbers[f"{policy}: screen cells, ratio εz/ε"].value == pytest.approx(2.2)
 
 
+def test_a_single_game_is_no_claim_about_games():
+    walks = {"ez": [found_walk([5.0])], "eps": [found_walk([0.0])]}
+    (claim,) = summary_of(settings_of(games=["Freeway"]), walks).claims
+    assert claim.claim.endswith("on Freeway.")
+    assert not summary_of(settings_of(games=["Pong"]), walks).claims
+
+
 def test_gains_are_in_percent_of_what_a_person_gains_on_a_random_agent():
     walks = {"ez": [found_walk([14.8])], "eps": [found_walk([0.0])]}
     rows = summary_of(settings_of(games=["Freeway"]), walks).data["conditions"]

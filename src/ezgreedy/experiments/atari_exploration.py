@@ -88,7 +88,8 @@ def summarise(settings: Settings, records: Sequence[Record]) -> Summary:
     claims = []
     if FREEWAY in settings["games"] and 1.0 in settings["epsilons"]:
         claims.append(_claim_of_freeway(found))
-    for epsilon in settings["epsilons"]:
+    # A single game says nothing about games.
+    for epsilon in settings["epsilons"] if len(settings["games"]) > 1 else ():
         claims += [
             _claim_of_rewards(found, epsilon),
             _claim_of_first_rewards(found, epsilon),
