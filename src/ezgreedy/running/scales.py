@@ -16,17 +16,17 @@ from ezgreedy.atari.minatar import MINATAR
 from ezgreedy.atari.minatar import PREFIX as MINATAR_PREFIX
 from ezgreedy.atari.protocol import R2D2_PROTOCOL, SMALL_WORLD, Protocol
 from ezgreedy.exploration.schedules import Linear
-from ezgreedy.learning.settings import MINATAR_TORSO, LearnerSettings
+from ezgreedy.learning.settings import (
+    ATARI_TORSO,
+    MINATAR_TORSO,
+    Convolution,
+    LearnerSettings,
+)
 from ezgreedy.replay.prioritized import ImportanceExponent
 from ezgreedy.running.settings import EvaluationSettings, RunSettings
 
-SMALL_PREFIXES = (MINATAR_PREFIX, DEEP_SEA_PREFIX, MEMORY_CHAIN_PREFIX)
-
-LARGEST_SMALL_SCREEN = 20  # Atari's convolutions need 36
-# As MinAtar's own DQN: 128 hidden units, here half of them in each stream.
-SMALL_HIDDEN_SIZE = 64
-# R2D2 on what is small: 128 units wherever there are layers.
-SMALL_SIZE = 128
+LARGEST_SMALL_SCREEN = 20  # Atari's torso needs 36
+SMALL_SIZE = 128  # units of each of R2D2's layers where the world is small
 
 
 def preset(name: str) -> Preset | SequencePreset:
@@ -39,49 +39,56 @@ def preset(name: str) -> Preset | SequencePreset:
 
 
 def paper_scale(agent: Preset | SequencePreset, game: str) -> RunSettings:
-    """The paper's settings; small worlds, which it does not have, get their own networks."""
-    if isinstance(agent, SequencePreset):
-        return _sequence_paper_scale(agent, game)
+    """The paper's settings; other than Atari's games get their own protocol, small ones networks.
+
+    Networks on what is small are as large as those of MinAtar's own DQN: 128 hidden units, in
+    Rainbow half in each stream, in R2D2 in each layer.
+    """
     protocol = _usual_protocol(game)
-    if is_small(game) or protocol.screen_size <= LARGEST_SMALL_SCREEN:
-        agent = replace(agent, torso=MINATAR_TORSO, hidden_size=SMALL_HIDDEN_SIZE)
+    if isinstance(agent, SequencePreset):
+        return _sequence_paper_scale(agent, game, protocol)
+    if is_small(game, protocol):
+        agent = replace(agent, torso=MINATAR_TORSO, hidden_size=64)
     return RunSettings(agent, game, protocol=protocol)
 
 
 def laptop_scale(agent: Preset | SequencePreset, game: str) -> RunSettings:
-    """A million frames in place of 200 or 30,000: what the paper spreads out is pulled together."""
+    """A million frames in place of 200 or 30,000: what the paper spreads out is pulled together.
+
+    On Atari learning stays the paper's, but for how often the target network is renewed. MinAtar
+    has settings of its own, which no paper gives for so short a run: Rainbow's learning rate and
+    period of the target network were selected in four short runs, with another seed.
+    """
     if isinstance(agent, SequencePreset):
         return _sequence_laptop_scale(agent, game)
-    return _laptop_scale(agent, game)
-
-
-SCALES = {"paper": paper_scale, "laptop": laptop_scale}
-
-
-def _usual_protocol(game: str) -> Protocol:
-    if is_minatar(game):
-        return MINATAR
-    if is_small(game):
-        return SMALL_WORLD
-    if game.startswith(GYMNASIUM_PREFIX):
-        # It depends on what the environment shows.
-        return make(game, rng=np.random.default_rng(0)).protocol
-    return Protocol()
-
-
-def is_minatar(game: str) -> bool:
-    """Whether a game's name is one of MinAtar's."""
-    return game.startswith(MINATAR_PREFIX)
-
-
-def is_small(game: str) -> bool:
-    """Whether a step of the game is a frame, and small networks are enough for it."""
-    return game.startswith(SMALL_PREFIXES)
+    settings = paper_scale(agent, game)
+    assert isinstance(settings.agent, Preset)
+    small = _MINATAR if is_small(game, settings.protocol) else _ATARI
+    learner = replace(
+        settings.agent.learner,
+        updates_per_target_sync=min(
+            settings.agent.learner.updates_per_target_sync, small.updates_per_target_sync
+        ),
+        learning_rate=small.learning_rate,
+        adam_epsilon=small.adam_epsilon,
+    )
+    agent = replace(
+        settings.agent,
+        learner=learner,
+        replay_capacity=100_000,
+        least_replay=2_000,
+        steps_per_update=small.steps_per_update,
+        importance_exponent=ImportanceExponent(first_addition=2_000, last_addition=500_000),
+    )
+    if isinstance(agent.epsilon, Linear):
+        epsilon = replace(agent.epsilon, steps=small.steps_of_decay, first_step=2_000)
+        agent = replace(agent, epsilon=epsilon)
+    return _shortened(replace(settings, agent=agent, lanes=small.lanes), small.evaluation)
 
 
 @dataclass(frozen=True)
 class _Laptop:
-    """What a Rainbow of a million frames does otherwise."""
+    """What a run of a million frames does otherwise."""
 
     lanes: int
     steps_per_update: int
@@ -89,76 +96,73 @@ class _Laptop:
     learning_rate: float
     adam_epsilon: float
     steps_of_decay: int
+    evaluation: EvaluationSettings
 
 
-_LARGE_WORLD = _Laptop(
+_ATARI = _Laptop(
     lanes=1,
     steps_per_update=4,
     updates_per_target_sync=250,
     learning_rate=LearnerSettings.learning_rate,
     adam_epsilon=LearnerSettings.adam_epsilon,
     steps_of_decay=25_000,
+    evaluation=EvaluationSettings(frames_between=100_000, frames=50_000, lanes=4),
 )
-_SMALL_WORLD = _Laptop(
+_MINATAR = _Laptop(
     lanes=16,
     steps_per_update=16,  # a step is a frame, and the paper has 16 frames to an update
     updates_per_target_sync=62,  # Young and Tian (2019): 1,000 frames
     learning_rate=1e-3,
     adam_epsilon=3.125e-4,  # Obando-Ceron and Castro (2021)
     steps_of_decay=100_000,  # Young and Tian (2019)
+    # Some games take 2,500 frames, whatever happens.
+    evaluation=EvaluationSettings(frames_between=200_000, frames=48_000, lanes=16),
 )
+SCALES = {"paper": paper_scale, "laptop": laptop_scale}
 
 
-def _laptop_scale(agent: Preset, game: str) -> RunSettings:
-    """On Atari learning stays the paper's, but for how often the target network is renewed.
-
-    Small worlds have settings of their own, which no paper gives for so short a run: the learning
-    rate and the target network's period were selected in four short runs of Rainbow on MinAtar,
-    with a seed that is used nowhere else.
-    """
-    settings = paper_scale(agent, game)
-    assert isinstance(settings.agent, Preset)
-    agent, learner = settings.agent, settings.agent.learner
-    chosen = _SMALL_WORLD if is_small(game) else _LARGE_WORLD
-    agent = replace(
-        agent,
-        replay_capacity=100_000,
-        least_replay=2_000,
-        steps_per_update=chosen.steps_per_update,
-        importance_exponent=ImportanceExponent(first_addition=2_000, last_addition=500_000),
-        learner=replace(
-            learner,
-            updates_per_target_sync=min(
-                learner.updates_per_target_sync, chosen.updates_per_target_sync
-            ),
-            learning_rate=chosen.learning_rate,
-            adam_epsilon=chosen.adam_epsilon,
-        ),
-    )
-    if isinstance(agent.epsilon, Linear):
-        epsilon = replace(agent.epsilon, steps=chosen.steps_of_decay, first_step=2_000)
-        agent = replace(agent, epsilon=epsilon)
-    return _shortened(replace(settings, agent=agent, lanes=chosen.lanes))
+def is_minatar(game: str) -> bool:
+    """Whether a game's name is one of MinAtar's."""
+    return game.startswith(MINATAR_PREFIX)
 
 
-def _sequence_paper_scale(agent: SequencePreset, game: str) -> RunSettings:
-    frames, lanes = 30_000_000_000, 320  # tables of the paper
-    if not is_small(game):
-        return RunSettings(agent, game, frames=frames, lanes=lanes, protocol=R2D2_PROTOCOL)
-    torso = () if game.startswith(MEMORY_CHAIN_PREFIX) else MINATAR_TORSO
-    agent = replace(
-        agent,
-        torso=torso,
-        feature_size=SMALL_SIZE,
-        memory_size=SMALL_SIZE,
-        hidden_size=SMALL_SIZE,
-    )
+def is_small(game: str, protocol: Protocol) -> bool:
+    """Whether small networks are enough for a game, and Atari's would not even fit."""
+    if game.startswith((DEEP_SEA_PREFIX, MEMORY_CHAIN_PREFIX)):
+        return True
+    return protocol.screen_size <= LARGEST_SMALL_SCREEN
+
+
+def _usual_protocol(game: str) -> Protocol:
+    if is_minatar(game):
+        return MINATAR
+    if game.startswith((DEEP_SEA_PREFIX, MEMORY_CHAIN_PREFIX)):
+        return SMALL_WORLD
+    if game.startswith(GYMNASIUM_PREFIX):
+        # It depends on what the environment shows.
+        return make(game, rng=np.random.default_rng(0)).protocol
+    return Protocol()
+
+
+def _sequence_paper_scale(agent: SequencePreset, game: str, protocol: Protocol) -> RunSettings:
+    if protocol == Protocol():
+        protocol = R2D2_PROTOCOL
+    else:
+        torso = MINATAR_TORSO if is_small(game, protocol) else ATARI_TORSO
+        agent = _with_torso(agent, () if game.startswith(MEMORY_CHAIN_PREFIX) else torso)
+        protocol = replace(protocol, reward_bound=None, zeroes_discount_on_life_loss=False)
+    if is_small(game, protocol):
+        size = SMALL_SIZE
+        agent = replace(agent, feature_size=size, memory_size=size, hidden_size=size)
+    # Tables of the paper.
+    return RunSettings(agent, game, frames=30_000_000_000, lanes=320, protocol=protocol)
+
+
+def _with_torso(agent: SequencePreset, torso: tuple[Convolution, ...]) -> SequencePreset:
+    """The agent with other convolutions, in whatever networks it has."""
     if agent.distillation is not None:
         agent = replace(agent, distillation=replace(agent.distillation, torso=torso))
-    protocol = SMALL_WORLD
-    if is_minatar(game):
-        protocol = replace(MINATAR, reward_bound=None, zeroes_discount_on_life_loss=False)
-    return RunSettings(agent, game, frames=frames, lanes=lanes, protocol=protocol)
+    return replace(agent, torso=torso)
 
 
 def _sequence_laptop_scale(agent: SequencePreset, game: str) -> RunSettings:
@@ -169,7 +173,7 @@ def _sequence_laptop_scale(agent: SequencePreset, game: str) -> RunSettings:
     """
     settings = paper_scale(agent, game)
     assert isinstance(settings.agent, SequencePreset)
-    agent, small = settings.agent, is_small(game)
+    agent, small = settings.agent, is_small(game, settings.protocol)
     learner = replace(agent.learner, batch_size=16, updates_per_target_sync=100)
     if small:
         learner = replace(learner, batch_size=32, length=40, burn_in=10, learning_rate=5e-4)
@@ -181,18 +185,9 @@ def _sequence_laptop_scale(agent: SequencePreset, game: str) -> RunSettings:
         replay_capacity=100_000,
         least_windows=100,
     )
-    return _shortened(replace(settings, agent=agent, lanes=16))
+    evaluation = (_MINATAR if small else _ATARI).evaluation
+    return _shortened(replace(settings, agent=agent, lanes=16), evaluation)
 
 
-def _shortened(settings: RunSettings) -> RunSettings:
-    """A million frames, with evaluations and reports to match."""
-    small = is_small(settings.game)
-    return replace(
-        settings,
-        frames=1_000_000,
-        # Some games of MinAtar take 2,500 frames, whatever happens.
-        evaluation=EvaluationSettings(200_000, 48_000, 16)
-        if small
-        else EvaluationSettings(100_000, 50_000, 4),
-        frames_per_report=10_000,
-    )
+def _shortened(settings: RunSettings, evaluation: EvaluationSettings) -> RunSettings:
+    return replace(settings, frames=1_000_000, evaluation=evaluation, frames_per_report=10_000)
