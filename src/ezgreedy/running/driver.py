@@ -47,7 +47,7 @@ def train(directory: Path, settings: RunSettings, options: DriveOptions | None =
     training = Training(settings)  # refuses what cannot be played before anything is written
     place = RunDirectory(directory)
     place.create(settings)
-    return _drive(place, training, None, options or DriveOptions())
+    return _drive(place, training, options or DriveOptions(), resumes=False)
 
 
 def resume(directory: Path, options: DriveOptions | None = None) -> int:
@@ -57,7 +57,7 @@ def resume(directory: Path, options: DriveOptions | None = None) -> int:
     require_device(settings)
     with ResultLog(place.results):  # nobody else is at it
         pass
-    return _drive(place, Training(settings), "resume", options or DriveOptions())
+    return _drive(place, Training(settings), options or DriveOptions(), resumes=True)
 
 
 def require_device(settings: RunSettings) -> None:
@@ -67,9 +67,7 @@ def require_device(settings: RunSettings) -> None:
     torch.set_num_threads(settings.threads)
 
 
-def _drive(
-    place: RunDirectory, training: Training, resumes: str | None, options: DriveOptions
-) -> int:
+def _drive(place: RunDirectory, training: Training, options: DriveOptions, *, resumes: bool) -> int:
     checkpoints = Checkpoints(place.checkpoints, place.identity())
     with ResultLog(place.results) as log, Interruption() as interruption:
         saves, notices = _restore(checkpoints, training, log) if resumes else (0, [])

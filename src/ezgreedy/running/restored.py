@@ -26,9 +26,9 @@ def restore(directory: Path) -> Restored:
     place = RunDirectory(directory)
     settings = place.settings()
     require_device(settings)
-    loaded = Checkpoints(place.checkpoints, place.identity()).load()
+    loaded = Checkpoints(place.checkpoints, place.identity()).load(reads_tails=False)
     if loaded is None:
         raise ValueError(f"{directory} has no checkpoint yet")
-    training = Training(settings)
-    training.load_state_dict(loaded.state["training"])
-    return Restored(settings, training.agent, training.frames, loaded.notices)
+    training, state = Training(settings), loaded.state["training"]
+    training.agent.load_policy(state["agent"])
+    return Restored(settings, training.agent, state["frames"], loaded.notices)
