@@ -57,6 +57,7 @@ bench: $(DEV)
 	$(BIN)/python benchmarks/cts.py
 	$(BIN)/python benchmarks/rainbow.py
 	$(BIN)/python benchmarks/replay.py
+	$(BIN)/python benchmarks/r2d2.py
 
 clean:
 	rm -rf $(VENV) out .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -10,6 +10,7 @@ out: `pip install --no-deps pfrl gym==0.26.2`. Run with `make bench`.
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -17,17 +18,15 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from ezgreedy.agents.presets import RAINBOW_EPS, explorer
+from ezgreedy.agents.presets import RAINBOW_EPS
 from ezgreedy.atari.emulator import Emulator
 from ezgreedy.atari.protocol import Protocol
 from ezgreedy.learning import networks
 from ezgreedy.learning.learner import Learner, Update
-from ezgreedy.learning.networks import MINATAR_TORSO, NetworkSettings
-from ezgreedy.learning.settings import LearnerSettings
-from ezgreedy.replay.accumulate import Accumulator
-from ezgreedy.replay.frames import FrameStore
-from ezgreedy.replay.memory import Batch, ReplayMemory
-from ezgreedy.replay.prioritized import Priorities
+from ezgreedy.learning.settings import MINATAR_TORSO, LearnerSettings, NetworkSettings
+from ezgreedy.replay.memory import Batch
+from ezgreedy.running.settings import RunSettings
+from ezgreedy.running.training import Training
 
 GAME, NUM_ACTIONS, BATCH, STEPS_PER_UPDATE = "Freeway", 18, 32, 4
 TURNS, STEPS_PER_TURN, CAPACITY, PREFILLED = 6, 40, 20_000, 1_000
@@ -123,52 +122,13 @@ def emulator(seed: int) -> Emulator:
     return Emulator(GAME, protocol, rng=np.random.default_rng(seed))
 
 
-class Ours:
-    """Our training loop, a step at a time."""
-
-    def __init__(self) -> None:
-        self.game = emulator(0)
-        self.learner = Learner(ATARI, LearnerSettings(), seed=0)
-        priorities = Priorities(CAPACITY, rng=np.random.default_rng(1))
-        self.memory = ReplayMemory(FrameStore(CAPACITY), Accumulator(), priorities)
-        self.policy = explorer(RAINBOW_EPS, NUM_ACTIONS, seed=0)
-        self.steps = 0
-        self._begin()
-        rng = np.random.default_rng(2)
-        while self.steps < PREFILLED:
-            self._remember(int(rng.integers(NUM_ACTIONS)))
-
-    def __call__(self) -> None:
-        """One step of the agent, and an update if it is due."""
-        greedy = self.learner.greedy(self.seen[None])
-        self._remember(int(self.policy(greedy)[0]))
-        if self.steps % STEPS_PER_UPDATE == 0:
-            self.learn()
-
-    def learn(self) -> None:
-        """An update, from memory and back into its priorities."""
-        batch = self.memory.sample(BATCH)
-        self.memory.update_priorities(batch.slots, self.learner.update(batch).losses)
-
-    def _begin(self) -> None:
-        self.seen = self.game.reset()
-        self.memory.begin(0, self.seen[-1:])
-
-    def _remember(self, action: int) -> None:
-        step = self.game.step(action)
-        self.steps += 1
-        self.seen = step.observation
-        self.memory.step(
-            0,
-            action,
-            step.clipped_reward,
-            self.seen[-1:],
-            terminated=step.terminated,
-            truncated=step.truncated,
-            life_lost=step.discount == 0.0,
-        )
-        if step.terminated or step.truncated:
-            self._begin()
+def our_loop() -> Callable[[], object]:
+    """Our training loop once its first update is made, a step at a time."""
+    agent = replace(RAINBOW_EPS, replay_capacity=CAPACITY, least_replay=PREFILLED)
+    training = Training(RunSettings(agent, GAME, protocol=Protocol(has_full_action_set=True)))
+    while training.agent.num_updates == 0:
+        training.step()
+    return training.step
 
 
 def pfrl_loop() -> Callable[[], None]:
@@ -223,7 +183,7 @@ def pfrl_loop() -> Callable[[], None]:
 
 
 def loops() -> None:
-    ours, calls = Ours(), {}
+    ours, calls = our_loop(), {}
     calls["ours"] = lambda: [ours() for _ in range(STEPS_PER_TURN)]
     game, batch, learner = emulator(3), make_batch(ATARI), Learner(ATARI, LearnerSettings(), seed=1)
     state = game.reset()[None]

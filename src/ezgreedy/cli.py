@@ -11,7 +11,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ezgreedy import __version__, demonstration
-from ezgreedy.commands import coverage, listing, looking, reporting, reproducing, training
+from ezgreedy.commands import (
+    collecting,
+    coverage,
+    listing,
+    looking,
+    reporting,
+    reproducing,
+    training,
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -44,6 +52,7 @@ def _parser() -> argparse.ArgumentParser:
     reporting.add_parser(commands)
     training.add_parsers(commands)
     looking.add_parsers(commands)
+    collecting.add_parser(commands)
     return parser
 
 

@@ -20,7 +20,10 @@ from ezgreedy.exploration.schedules import Linear
 from ezgreedy.replay.prioritized import ImportanceExponent
 
 FRAMES_A_STEP = 4
-EPSILONS = {"epsilon": Linear(1.0, 0.01, 1_000_000), "evaluation_epsilon": 0.001}
+EPSILONS = {
+    "epsilon": Linear(1.0, 0.01, 1_000_000, first_step=20_000),
+    "evaluation_epsilon": 0.001,
+}
 
 
 def differences(preset, base=RAINBOW):
@@ -102,21 +105,19 @@ def test_rainbow_itself_always_acts_greedily():
 
 @pytest.mark.parametrize("preset", PRESETS.values(), ids=list(PRESETS))
 def test_explorers_have_the_preset_s_law(preset):
-    training = explorer(preset, 6, lanes=2, seed=3)
+    training = explorer(preset, 6, seed=3)
     evaluating = explorer(preset, 6, lanes=2, seed=3, evaluates=True)
     assert training.epsilon == preset.epsilon
     assert evaluating.epsilon == preset.evaluation_epsilon
     assert training.durations == evaluating.durations == preset.durations
-    assert (training.lanes, training.num_actions) == (2, 6)
+    assert (training.lanes, evaluating.lanes, training.num_actions) == (1, 2, 6)
     assert preset is RAINBOW_EZ or preset.durations == Fixed(1)
 
 
-def test_explorers_of_parts_of_a_fleet_play_the_fleet_s_tape():
-    whole = explorer(RAINBOW_EZ, 5, lanes=4, seed=7)
-    part = explorer(RAINBOW_EZ, 5, lanes=2, seed=7, first_lane=2)
-    for _ in range(40):
-        expected = whole(np.zeros(4, dtype=np.int64))[2:]
-        np.testing.assert_array_equal(part(np.zeros(2, dtype=np.int64)), expected)
+def test_a_schedule_counts_the_steps_of_all_lanes_together():
+    alone, among_four = (explorer(RAINBOW_EZ, 5, lanes=lanes) for lanes in (1, 4))
+    for step in (0, 20_000, 300_000, 2_000_000):
+        assert among_four.epsilon(step // 4) == alone.epsilon(step)
 
 
 @pytest.mark.parametrize(
@@ -129,6 +130,8 @@ def test_explorers_of_parts_of_a_fleet_play_the_fleet_s_tape():
         {"replay_capacity": 0},
         {"steps_per_update": 0},
         {"priority_exponent": -1.0},
+        {"bonus_form": "counts"},
+        {"least_replay": 1_000_001},
     ],
     ids=lambda changes: next(iter(changes)),
 )

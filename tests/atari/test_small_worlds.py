@@ -8,8 +8,9 @@ from bsuite.environments.deep_sea import DeepSea
 from bsuite.environments.memory_chain import MemoryChain
 
 from ezgreedy.atari import Lanes, Protocol, make
+from ezgreedy.envs.deep_sea import random_mapping
 
-WORLDS = ("memory_chain/1", "memory_chain/7", "deep_sea/1", "deep_sea/6")
+WORLDS = ("memory_chain/1", "memory_chain/7", "deep_sea/1", "deep_sea/6", "deep_sea/6/3")
 
 
 def made(name, seed=0):
@@ -57,6 +58,16 @@ def test_deep_seas_are_those_of_bsuite(size):
             assert step.episode_return == pytest.approx(0.99)
 
 
+def test_a_seed_says_which_action_goes_right_where():
+    world, mapping = made("deep_sea/6/3"), random_mapping(6, 3)
+    assert 0 < mapping.diagonal().sum() < 6
+    world.reset()
+    for action in mapping.diagonal().tolist():
+        step = world.step(action)
+    assert step.episode_return == pytest.approx(0.99)
+    assert made("deep_sea/6/4")._sea.mapping.tolist() != mapping.tolist()
+
+
 @pytest.mark.parametrize("name", WORLDS)
 def test_a_saved_world_continues_as_if_nothing_had_happened(name):
     lanes, other = Lanes(name, 3, seed=4), Lanes(name, 3, seed=9)
@@ -84,9 +95,13 @@ def test_pictures_are_of_bytes(name):
     assert picture.max() > 0
 
 
-@pytest.mark.parametrize("name", ["memory_chain/", "memory_chain/0", "deep_sea/x", "deep_sea/-3"])
+@pytest.mark.parametrize(
+    "name", ["memory_chain/", "memory_chain/0", "deep_sea/x", "deep_sea/-3", "deep_sea/5/"]
+)
 def test_worlds_without_a_size_are_refused(name):
-    with pytest.raises(ValueError, match=r"game must be (memory_chain|deep_sea)/ and a number"):
+    with pytest.raises(
+        ValueError, match=r"game must be (memory_chain|deep_sea|deep_sea/5)/ and a number"
+    ):
         made(name)
 
 

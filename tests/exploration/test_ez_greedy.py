@@ -343,6 +343,17 @@ def test_the_ladder_is_that_of_r2d2():
     assert ladder(1).tolist() == [0.4]
 
 
+def test_a_schedule_may_hold_before_it_falls():
+    schedule = Linear(1.0, 0.0, 100, first_step=50)
+    assert [schedule(step) for step in (0, 50, 75, 100, 150, 999)] == [1, 1, 0.75, 0.5, 0, 0]
+    saved = EZGreedy(3, schedule).state_dict()
+    EZGreedy(3, schedule).load_state_dict(saved)
+    with pytest.raises(ValueError, match="epsilon"):
+        EZGreedy(3, Linear(1.0, 0.0, 100)).load_state_dict(saved)
+    with pytest.raises(ValueError, match="first_step must be at least 0; got -1"):
+        Linear(1.0, 0.0, 100, first_step=-1)
+
+
 def test_linear_schedule_goes_from_start_to_end_and_stays():
     schedule = Linear(1.0, 0.01, 1000)
     assert schedule(0) == 1.0

@@ -57,3 +57,24 @@ def test_curves_have_their_bands_and_colours() -> None:
     assert points[:, 1].min() == 0
     assert points[:, 1].max() == 4
     assert [text.get_text() for text in axis.get_legend().get_texts()] == ["ε", "εz"]
+
+
+def test_panels_share_a_legend_below_that_names_each_curve_once() -> None:
+    ours = curves.Series("ours", [0, 1], [1, None])
+    theirs = curves.Series("theirs", [0, 1], [2, 2], is_reference=True)
+    panels = [curves.Panel([ours, theirs], "frames", "score")] * 2
+    figure = curves.learning_curves(panels, shares_legend=True)
+    assert [axis.get_legend() for axis in figure.axes] == [None, None]
+    (legend,) = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["ours", "theirs"]
+    line, reference = figure.axes[0].lines
+    assert np.isnan(line.get_ydata()[1])
+    assert reference.get_linestyle() == "--"
+    assert reference.get_linewidth() < line.get_linewidth()
+
+
+def test_a_figure_as_text_is_the_same_svg_every_time() -> None:
+    text = style.svg(maps_figure())
+    assert text == style.svg(maps_figure())
+    assert text.startswith("<?xml")
+    assert "<dc:date>" not in text

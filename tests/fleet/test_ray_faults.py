@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from ezgreedy.fleet import session as sessions
 from ezgreedy.fleet import watchdog
 from ezgreedy.fleet.coordinator import FleetTraining
 from ezgreedy.fleet.session import ClusterSession, LocalSession, ask, end_deserted_sessions
@@ -162,6 +163,13 @@ def test_a_cluster_says_what_it_has_and_a_fleet_that_does_not_fit_is_refused(ses
     assert ask(session.address)["CPU"] == FLEET.num_processes
     with pytest.raises(ValueError, match=r"fit into the cluster, which has 6 CPUs; they need 7"):
         ClusterSession(session.address, 7)
+
+
+def test_a_cluster_of_another_version_is_refused(session, monkeypatch):
+    pretended = sessions._QUESTION.replace("\ntry:", "\nray.__version__ = '2.0.0'\ntry:")
+    monkeypatch.setattr(sessions, "_QUESTION", pretended)
+    with pytest.raises(ValueError, match=r"same versions of Ray and Python .* Ray: 2\.0\.0"):
+        ask(session.address)
 
 
 def test_a_session_that_is_in_use_is_not_cleared_away(session):

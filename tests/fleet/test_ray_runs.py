@@ -190,13 +190,10 @@ def test_options_of_the_fleet_need_the_engine(option, tmp_path, capsys):
     assert f"{option} must come with --engine ray" in capsys.readouterr().err
 
 
-def test_a_cluster_with_other_versions_is_refused_by_what_it_says(monkeypatch):
+def test_what_a_cluster_objects_to_is_passed_on(monkeypatch):
     monkeypatch.setenv("RAY_AUTH_MODE", "token")
-    error = "RuntimeError: Version mismatch: The cluster was started with: Ray: 2.9.0"
-    with pytest.raises(ValueError, match=r"same versions of Ray and Python .* Ray: 2\.9\.0"):
-        sessions._resources("head:6379", json.dumps({"error": error}))
-    with pytest.raises(ValueError, match="RAY_AUTH_MODE here is token"):
-        sessions._resources("head:6379", json.dumps({"error": "AuthenticationError"}))
+    with pytest.raises(ValueError, match=r"RAY_AUTH_MODE here is token.*no such token"):
+        sessions._resources("head:6379", json.dumps({"error": "no such token"}))
 
 
 def test_a_service_that_is_no_ray_is_given_up_in_time():

@@ -188,6 +188,21 @@ def test_everything_it_is_told_matters(part):
     assert not torch.allclose(q, changed, atol=1e-4)
 
 
+@pytest.mark.parametrize("num_heads", [None, 2])
+def test_without_a_memory_nothing_matters_but_the_observation(num_heads):
+    network = make(has_memory=False, num_heads=num_heads)
+    frames, actions, rewards, state = make_inputs(network.settings)
+    q, _ = network(frames, actions, rewards, state)
+    told = (actions.flip(0), rewards.flip(0), State(state.c.flip(0), state.h.flip(0)))
+    assert torch.equal(network(frames, *told)[0], q)
+    fresh, nothing = network.initial_state(BATCH), torch.full((BATCH,), -1)
+    remembering = make(num_heads=num_heads)
+    for t in range(T):
+        alone, _ = remembering.step(frames[t], nothing, torch.zeros(BATCH), fresh)
+        torch.testing.assert_close(q[t], alone, rtol=0.0, atol=1e-6)
+    assert not torch.allclose(q[0], network(frames.flip(0), *told)[0][0])
+
+
 def test_no_previous_action_is_unlike_any_action():
     network = make()
     frames, _, rewards, state = make_inputs(num_steps=1, batch=1)

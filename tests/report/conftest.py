@@ -27,3 +27,17 @@ def summaries(out: Path) -> dict[str, dict[str, Any]]:
         path.parent.name: json.loads(path.read_text())
         for path in sorted(out.glob("*/summary.json"))
     }
+
+
+@pytest.fixture(scope="session")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Real runs, small: two agents that differ in their durations, three seeds each."""
+    from ezgreedy.running.driver import DriveOptions, train
+    from support.small_runs import small_run
+
+    directory = tmp_path_factory.mktemp("runs")
+    for agent in ("rainbow-eps", "rainbow-ez"):
+        for seed in range(3):
+            settings = small_run(agent, seed=seed)
+            assert train(directory / f"{agent}-{seed}", settings, DriveOptions(60, True)) == 0
+    return directory

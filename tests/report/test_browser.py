@@ -19,7 +19,10 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.wait import WebDriverWait
 
+from ezgreedy.cli import main
 from ezgreedy.experiments.fig1_gridworld_coverage import EXPERIMENT
+from ezgreedy.figures import palette
+from ezgreedy.results.runs import read_run
 
 FIG1 = EXPERIMENT.id
 MAPS = f"#{FIG1}-block-1"
@@ -73,11 +76,13 @@ Opened = Callable[..., webdriver.Chrome]
 def opened(driver: webdriver.Chrome, out: Path) -> Iterator[Opened]:
     """Opens the page at some size and theme; afterwards the console must have stayed silent."""
 
-    def open_page(width: int = 1280, height: int = 900, theme: str = "light") -> webdriver.Chrome:
+    def open_page(
+        width: int = 1280, height: int = 900, theme: str = "light", page: Path | None = None
+    ) -> webdriver.Chrome:
         set_theme(driver, theme)
         size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
         driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-        driver.get((out / "report.html").as_uri())
+        driver.get((page or out / "report.html").as_uri())
         return driver
 
     yield open_page
@@ -267,3 +272,56 @@ def test_the_page_asks_for_nothing_and_draws_only_what_is_near(opened: Opened) -
     assert [address for address in addresses if not address.startswith("data:")] == []
     assert driver.execute_script(f"return document.querySelector('{CURVES} .main-svg')") is None
     plots(driver, CURVES)
+
+
+@pytest.fixture(scope="session")
+def mixed(out: Path, runs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One page of experiments and of real runs."""
+    page = tmp_path_factory.mktemp("mixed") / "page.html"
+    assert main(["report", str(out), str(runs), "--to", str(page)]) == 0
+    return page
+
+
+def test_deep_agents_are_drawn_with_the_scores_of_their_runs(
+    opened: Opened, mixed: Path, runs: Path
+) -> None:
+    driver = opened(page=mixed)
+    (plot,) = plots(driver, "#deep-minatar-breakout-block-1")
+    traces = driver.execute_script(
+        "return arguments[0].data.filter((trace) => trace.name).map((trace) => "
+        "({name: trace.name, y: trace.y, colour: trace.line.color, dash: trace.line.dash}))",
+        plot,
+    )
+    assert [trace["dash"] for trace in traces] == [None, None, "dash"]
+    assert traces[2]["name"].startswith("DQN at 1M frames")
+    for agent, trace in zip(("rainbow-eps", "rainbow-ez"), traces, strict=False):
+        scores = [read_run(runs / f"{agent}-{seed}").scores for seed in range(3)]
+        means = np.mean([[score.mean_return for score in row] for row in scores], axis=0)
+        assert trace["name"] == f"{agent}, 3 seeds"
+        assert trace["colour"] == palette.AGENT_COLOURS[agent]
+        assert trace["y"] == pytest.approx(means, rel=1e-3)
+        final = driver.find_element(
+            By.XPATH, f"//table[contains(@class, 'deep')]//tr[td[text()='{agent}']]/td[4]/data"
+        )
+        assert float(final.get_attribute("value") or "") == pytest.approx(means[-3:].mean())
+    assert "rainbow-ez, 3 seeds" in hover_text(driver, plot)
+
+
+def test_deep_agents_fit_a_phone_and_the_keyboard_reaches_them(opened: Opened, mixed: Path) -> None:
+    driver = opened(width=320, height=800, page=mixed)
+    for number in (1, 2):
+        (plot,) = plots(driver, f"#deep-minatar-breakout-block-{number}")
+        assert plot.rect["x"] + plot.rect["width"] <= 320
+    for details in driver.find_elements(By.CSS_SELECTOR, "details:not([open]) > summary"):
+        driver.execute_script("arguments[0].click()", details)
+    assert driver.execute_script("return document.documentElement.scrollWidth") <= 320
+    link = driver.find_element(By.CSS_SELECTOR, "header a[href='#deep-agents']")
+    link.send_keys(Keys.ENTER)
+    heading = driver.find_element(By.ID, "deep-agents-title")
+    WebDriverWait(driver, 20).until(
+        lambda _: (
+            0
+            <= driver.execute_script("return arguments[0].getBoundingClientRect().top", heading)
+            < 800
+        )
+    )

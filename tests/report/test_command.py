@@ -128,7 +128,7 @@ def test_directories_without_summaries_are_refused(
 ) -> None:
     for directory, message in (
         (tmp_path, "holds no summaries"),
-        (tmp_path / "absent", "OUT must be a directory that `ezgreedy reproduce` made"),
+        (tmp_path / "absent", "OUT must be a directory that `ezgreedy reproduce` made, or of runs"),
         (out / FIG1, "holds a single experiment; give the directory that it is in"),
     ):
         assert main(["report", str(directory)]) == 2

@@ -141,3 +141,14 @@ def test_maps_that_cannot_be_drawn_are_refused(
 def test_words_instead_of_numbers_are_refused() -> None:
     with pytest.raises(TypeError, match="mean of 'a' must hold numbers"):
         curves(Curve("a", [1], ["many"]))
+
+
+def test_references_are_marked_and_come_back() -> None:
+    others = Curve("theirs", [0, 1], [9, 9], colour="#777777")
+    block = curves(Curve("ours", [0, 1], [1, 2]), references=[others])
+    ours, theirs = block["series"]
+    assert "is_reference" not in ours
+    assert theirs["is_reference"] is True
+    assert block_from_json(json.loads(json.dumps(block))) == block
+    with pytest.raises(ValueError, match="labels of curves must differ"):
+        curves(Curve("theirs", [0], [1]), references=[others])

@@ -4,6 +4,7 @@ import pytest
 from ezgreedy.results.intervals import (
     Interval,
     bootstrap_interval,
+    difference_interval,
     mean_interval,
     ratio_interval,
 )
@@ -97,3 +98,33 @@ def test_bad_samples_are_refused_by_name():
         mean_interval([1.0], rng(), level=2.0)
     with pytest.raises(ValueError, match="repeats must be at least 1"):
         mean_interval([1.0], rng(), repeats=0)
+
+
+def test_a_difference_resamples_each_side_on_its_own():
+    above, below = rng(1).normal(3.0, size=7), rng(2).normal(size=5)
+    draws = rng(3)
+    resampled = [
+        [row[i].mean() for i in draws.integers(len(row), size=(200, len(row)))]
+        for row in (above, below)
+    ]
+    differences = np.sort(np.subtract(*resampled))
+    interval = difference_interval(above, below, rng(3), level=0.5, repeats=200)
+    assert interval == Interval(
+        pytest.approx(above.mean() - below.mean()),
+        pytest.approx(differences[49]),
+        pytest.approx(differences[150]),
+    )
+
+
+def test_a_difference_does_not_pair_its_samples():
+    samples = [0.0, 10.0, 20.0]
+    interval = difference_interval(samples, samples, rng())
+    assert interval.value == 0.0
+    assert (interval.low, interval.high) != (0.0, 0.0)
+
+
+def test_sides_of_a_difference_that_are_no_rows_are_refused():
+    with pytest.raises(ValueError, match="below must hold at least one sample"):
+        difference_interval([1.0], [], rng())
+    with pytest.raises(ValueError, match="above and below must be rows"):
+        difference_interval([[1.0]], [1.0], rng())

@@ -182,3 +182,11 @@ def test_tails_give_the_rows_of_their_items(
     first = data.draw(st.integers(window.start, window.stop))
     items = range(first, data.draw(st.integers(first, window.stop)))
     assert [int(row) for rows in tail.rows(items) for row in rows] == list(items)
+
+
+def test_those_who_only_look_need_not_read_tails(tmp_path):
+    ring = np.arange(6.0)
+    Checkpoints(tmp_path, {}).save(1, {"a": np.ones(2), "ring": Tail(ring, 6)})
+    state = Checkpoints(tmp_path, {}).load(reads_tails=False).state
+    assert state["ring"] is None
+    np.testing.assert_array_equal(state["a"], np.ones(2))

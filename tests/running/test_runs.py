@@ -22,7 +22,7 @@ from support.small_runs import small_run
 
 # Real games, networks and checkpoints; processes are forked from one that has imported all of it.
 context = multiprocessing.get_context("forkserver")
-context.set_forkserver_preload(["ezgreedy.running.driver", "ezgreedy.agents.rainbow", "ale_py"])
+context.set_forkserver_preload(["ezgreedy.running.driver", "ezgreedy.agents.r2d2", "ale_py"])
 OFTEN = DriveOptions(seconds_between_checkpoints=0.05, is_quiet=True)
 SELDOM = DriveOptions(seconds_between_checkpoints=1e6, is_quiet=True)
 ALE = small_run("rainbow-ez", game="Breakout", frames=1600)
@@ -84,6 +84,16 @@ def wait_for(condition, seconds=60.0):
     while not condition():
         assert time.monotonic() < end, "nothing happened"
         time.sleep(0.01)
+
+
+def test_a_killed_run_of_a_recurrent_agent_ends_with_the_same_bytes_too(tmp_path):
+    settings = small_run("r2d2-ez", game="Breakout", frames=2400, lanes=2)
+    whole = in_process(train, tmp_path / "whole", settings, SELDOM)
+    whole.join(300)
+    assert whole.exitcode == 0
+    num_hit = killed_and_resumed(tmp_path / "run", settings, np.random.default_rng(2), num_kills=3)
+    assert num_hit >= 1
+    assert outcome(tmp_path / "run") == outcome(tmp_path / "whole")
 
 
 def test_a_killed_run_ends_with_the_same_bytes_as_one_that_was_not(uninterrupted, tmp_path):
@@ -201,7 +211,7 @@ def test_a_run_is_trained_evaluated_and_watched(tmp_path, capsys):
     assert main(["train", "rainbow-ez", "--game", "minatar/breakout", "--out", run, *SMALL]) == 0
     assert main(["evaluate", run]) == 0
     printed = capsys.readouterr().out
-    assert "rainbow-ez on minatar/breakout after 600 frames" in printed
+    assert "rainbow-ez on minatar/breakout after 608 frames" in printed
     assert "mean return" in printed
     assert main(["watch", run, "--steps", "30", "--epsilon", "1"]) == 0
     printed = capsys.readouterr().out
@@ -241,6 +251,36 @@ def test_a_run_is_trained_evaluated_and_watched(tmp_path, capsys):
         (
             ["rainbow", "--game", "Freeway", "--set", "agent.replay_capacity=100000000"],
             "capacity must be at most",
+        ),
+        (["rainbow", "--game", "memory_chain/10"], "frames must be planes of bytes for Rainbow"),
+        (["rainbow", "--game", "deep_sea/x"], "game must be deep_sea/ and a number"),
+        (["r2d2-es", "--game", "Freeway"], "did you mean r2d2"),
+        (["r2d2", "--game", "Freway"], "did you mean Freeway?"),
+        (
+            ["r2d2", "--game", "Freeway", "--set", "agent.learner.length=70"],
+            "length must be a multiple of stride, which is 40; got 70",
+        ),
+        (
+            ["r2d2", "--game", "Freeway", "--set", "protocol.zeroes_discount_on_life_loss=yes"],
+            "zeroes_discount_on_life_loss must be False for r2d2",
+        ),
+        (
+            [
+                *[
+                    "r2d2",
+                    "--game",
+                    "Pong",
+                    "--set",
+                    "lanes=2",
+                    "--set",
+                    "agent.replay_capacity=4000000000",
+                ]
+            ],
+            "capacity must be at most",
+        ),
+        (
+            ["r2d2-ez", "--game", "Freeway", "--set", "agent.durations=2"],
+            "--set agent.durations must be",
         ),
         (["rainbow", "--game", "gymnasium/Pendulum-v1"], "Discrete"),
         (["rainbow", "--game", "gymnasium/CartPole-v1"], "image"),
@@ -296,9 +336,10 @@ def test_checkpoints_of_another_run_are_refused(uninterrupted, tmp_path, capsys)
 
 def test_agents_named_in_the_help_are_the_presets():
     from ezgreedy.agents.presets import PRESETS
+    from ezgreedy.agents.sequence_presets import SEQUENCE_PRESETS
     from ezgreedy.commands.training import AGENTS
 
-    assert list(AGENTS) == list(PRESETS)
+    assert list(AGENTS) == [*PRESETS, *SEQUENCE_PRESETS]
 
 
 def test_a_device_that_is_not_there_is_refused(tmp_path):

@@ -7,7 +7,9 @@ import pytest
 import torch
 
 from ezgreedy.agents.presets import PRESETS
+from ezgreedy.agents.sequence_presets import SEQUENCE_PRESETS
 from ezgreedy.atari.lanes import Lanes
+from ezgreedy.exploration.durations import Fixed
 from ezgreedy.learning.learner import NotFiniteError
 from ezgreedy.running.checkpoints import Checkpoints
 from ezgreedy.running.evaluation import evaluate
@@ -53,6 +55,15 @@ def everything(training, folder):
         ("rainbow-cts", {}),
         ("rainbow-ez", ALE),
         ("rainbow-cts", ALE),
+        ("rainbow-ez", {"game": "deep_sea/5"}),
+        ("r2d2", {}),
+        ("r2d2-rnd", {}),
+        ("r2d2-bootstrap", {}),
+        ("r2d2-ez", {}),
+        ("r2d2-ez", ALE),
+        ("r2d2-rnd", ALE),
+        ("r2d2", {"game": "memory_chain/4"}),
+        ("r2d2-bootstrap", {"game": "deep_sea/5"}),
     ],
 )
 def test_a_saved_training_continues_as_if_nothing_had_happened(agent, changes, tmp_path):
@@ -98,6 +109,39 @@ def test_a_training_is_saved_in_mid_option(tmp_path):
         assert continued.agent.explorer.remaining.tolist() == (
             training.agent.explorer.remaining.tolist()
         )
+
+
+@pytest.mark.parametrize("agent", SEQUENCE_PRESETS)
+def test_a_recurrent_training_is_saved_in_mid_episode_and_mid_option(agent, tmp_path):
+    settings = small_run(agent, "minatar/freeway", preset={"durations": Fixed(5)})
+    training = Training(settings)
+    while not (training.agent.num_updates and training.agent.actor.explorer.remaining.any()):
+        training.step()
+    while not training.agent.actor._waiting:  # a window whose priority is not known yet
+        training.step()
+    assert not training._starts.any()
+    continued = Training(settings)
+    continued.load_state_dict(everything(training, tmp_path / "middle"))
+    for _ in range(40):
+        left, right = training.step(), continued.step()
+        np.testing.assert_array_equal(left.observations, right.observations)
+    ends = [everything(each, tmp_path / str(i)) for i, each in enumerate((training, continued))]
+    assert bits(ends[0]) == bits(ends[1])
+
+
+def test_a_checkpoint_of_a_memory_of_sequences_writes_what_is_new(tmp_path):
+    training = Training(small_run("r2d2"))
+    for _ in range(100):
+        training.step()
+    checkpoints = Checkpoints(tmp_path, {})
+    checkpoints.save(1, training.state_dict())
+    first = {path: path.stat().st_size for path in (tmp_path / "segments").iterdir()}
+    for _ in range(3):
+        training.step()
+    checkpoints.save(2, training.state_dict())
+    added = [path for path in (tmp_path / "segments").iterdir() if path not in first]
+    assert added
+    assert sum(path.stat().st_size for path in added) < sum(first.values()) / 4
 
 
 def test_evaluating_changes_nothing_that_is_learned():

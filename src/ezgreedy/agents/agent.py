@@ -75,5 +75,8 @@ class Agent(Protocol):
     def state_dict(self) -> dict[str, Any]:
         """Everything that the future depends on: plain data, bytes, arrays and `Tail`s."""
 
+    def load_policy(self, state: Mapping[str, Any]) -> None:
+        """Take from such a state what `evaluation_policy` depends on, and leave the rest."""
+
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Continue from a state of an agent with the same settings."""

@@ -132,10 +132,14 @@ class R2D2:
             "counted": list(self._counted),
         }
 
+    def load_policy(self, state: Mapping[str, Any]) -> None:
+        """Take from such a state what evaluation depends on, and leave the rest."""
+        self.learner.load_state_dict(as_tensors(state["learner"]))
+
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Continue from a state of an agent with the same settings."""
         self.actor.load_state_dict(state["actor"])
-        self.learner.load_state_dict(as_tensors(state["learner"]))
+        self.load_policy(state)
         self.memory.load_state_dict(state["memory"])
         self.limiter.load_state_dict(state["limiter"])
         for bonus, saved in zip(self.bonuses, state["bonuses"], strict=True):

@@ -140,9 +140,13 @@ class Rainbow:
             "counted": list(self._counted),
         }
 
+    def load_policy(self, state: Mapping[str, Any]) -> None:
+        """Take from such a state what evaluation depends on, and leave the rest."""
+        self.learner.load_state_dict(as_tensors(state["learner"]))
+
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Continue from a state of an agent with the same settings."""
-        self.learner.load_state_dict(as_tensors(state["learner"]))
+        self.load_policy(state)
         self.memory.load_state_dict(state["memory"])
         self.explorer.load_state_dict(state["explorer"])
         if self._bonus is not None:

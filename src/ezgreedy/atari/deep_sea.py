@@ -17,13 +17,16 @@ from ezgreedy.atari.protocol import SMALL_WORLD, Frames, Protocol, require_small
 
 PREFIX = "deep_sea/"
 LARGEST = 200
+LARGEST_SEED = 2**32 - 1
 
 
 class DeepSeaImages(Environment):
     """DeepSea; a frame is [1, N, N], 1 where the diver is, and empty on the sea bed.
 
     Args:
-        name: "deep_sea/" and N.
+        name: "deep_sea/" and N, where action 1 means right everywhere; or "deep_sea/N/SEED", where
+            a coin for each square says which action does. A network that always plays one action,
+            as fresh ones do, finds the treasure of the former by accident.
         protocol: the settings; `SMALL_WORLD` if None. Frames are always N × N.
         rng: nothing here is random, but actions may stick; see `Environment`.
     """
@@ -37,7 +40,11 @@ class DeepSeaImages(Environment):
 
         protocol = SMALL_WORLD if protocol is None else protocol
         require_small_world(protocol)
-        self._sea = DeepSea(numbered("deep_sea", name.removeprefix(PREFIX), LARGEST))
+        size_text, has_seed, seed = name.removeprefix(PREFIX).partition("/")
+        self._sea = DeepSea(
+            numbered("deep_sea", size_text, LARGEST),
+            action_seed=numbered(f"deep_sea/{size_text}", seed, LARGEST_SEED) if has_seed else None,
+        )
         size = self._sea.size
         super().__init__(name, self._sea.num_actions, (1, size, size), protocol, rng)
         self._state = self._sea.first_state

@@ -44,13 +44,18 @@ class Emulator(Environment):
         )
         self._work = np.empty((2, *self._machine.getScreenDims()), dtype=np.uint32)
         self._is_coloured = protocol.colour == "palette"
-        height, width = SCREEN if self._is_coloured else (protocol.screen_size,) * 2
-        dtype = np.uint16 if self._is_coloured else np.uint8
-        super().__init__(name, len(self._actions), (1, height, width), protocol, rng, dtype)
+        shape, dtype = self._frame_form(protocol)
+        super().__init__(name, len(self._actions), shape, protocol, rng, dtype)
 
     def picture(self) -> Frames:
         """The console's screen, uint8 RGB [210, 160, 3]. After loading a state it waits a step."""
         return np.asarray(self._machine.getScreenRGB(), dtype=np.uint8)
+
+    def _frame_form(self, protocol: Protocol) -> tuple[tuple[int, int, int], type[np.generic]]:
+        """Shape and dtype of what `_frame` returns."""
+        if self._is_coloured:
+            return (1, *SCREEN), np.uint16
+        return (1, protocol.screen_size, protocol.screen_size), np.uint8
 
     def _restart(self) -> None:
         self._machine.reset_game()

@@ -72,6 +72,11 @@ class Environment(ABC):
         planes, *sides = self.frame_shape
         return self.protocol.stacked_frames * planes, *sides
 
+    @property
+    def lives(self) -> int:
+        """Lives left, as of the last reset or step; 0 in games without lives."""
+        return self._lives_left
+
     def reset(self) -> Frames:
         """Begins an episode, no-ops included, and returns its first observation."""
         self._restart()

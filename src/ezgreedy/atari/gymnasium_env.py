@@ -52,6 +52,7 @@ class GymnasiumImages(Environment):
             protocol = replace(GYMNASIUM, screen_size=side)
         _check_protocol(protocol, shape, self._is_binary)
         self._machine = machine
+        self.largest_pixel = 1.0 if self._is_binary else 255.0
         size = protocol.screen_size
         planes = shape[2] if self._is_binary else 1
         super().__init__(name, machine.num_actions, (planes, size, size), protocol, rng)

@@ -1,4 +1,4 @@
-"""`ezgreedy report`: one page to look at, and one document to keep, from finished experiments."""
+"""`ezgreedy report`: one page to look at, and one document to keep, from experiments and runs."""
 
 import argparse
 import importlib.util
@@ -12,15 +12,23 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     report = commands.add_parser(
         "report",
         help="build the page that shows verdicts, figures and numbers",
-        description="Builds one self-contained HTML page from the summaries that `ezgreedy "
-        "reproduce --out OUT` left, or a Markdown document, or both.",
+        description="Builds one self-contained HTML page, or a Markdown document, or both, from "
+        "the summaries that `ezgreedy reproduce --out OUT` left, from runs of `ezgreedy train`, "
+        "and from what `ezgreedy collect` kept of runs, in any mix.",
     )
-    report.add_argument("out", type=Path, metavar="OUT", help="holds the experiments' directories")
+    report.add_argument(
+        "out",
+        type=Path,
+        nargs="+",
+        metavar="OUT",
+        help="holds experiments' directories or runs, or is a run",
+    )
     report.add_argument(
         "--to",
         type=Path,
         metavar="FILE",
-        help=f"where the page goes (default: OUT/{_PAGE_NAME}, unless only --markdown is given)",
+        help=f"where the page goes (default: {_PAGE_NAME} in the first OUT, unless only "
+        "--markdown is given)",
     )
     report.add_argument(
         "--markdown", type=Path, metavar="FILE", help="where the document goes; none if not given"
@@ -31,7 +39,7 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 def _report(parsed: argparse.Namespace) -> int:
     from ezgreedy.report import study
 
-    found = study.read_study(parsed.out)
+    found = study.read_study(*parsed.out)
     texts: dict[Path, str] = {}
     if parsed.markdown is not None:
         from ezgreedy.report import markdown
@@ -42,7 +50,7 @@ def _report(parsed: argparse.Namespace) -> int:
         _check_installed()
         from ezgreedy.report import page
 
-        target = parsed.out / _PAGE_NAME if parsed.to is None else parsed.to
+        target = parsed.out[0] / _PAGE_NAME if parsed.to is None else parsed.to
         _check_target("--to", target, ".html", page.MARK)
         texts[target] = page.page(found)
     _write(texts)

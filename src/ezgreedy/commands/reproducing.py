@@ -5,6 +5,8 @@ import importlib.util
 import os
 from pathlib import Path
 
+from ezgreedy import requirements as require
+
 
 def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Registers the command."""
@@ -19,7 +21,7 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         "ids",
         nargs="*",
         metavar="ID",
-        help="experiments, as `ezgreedy list` shows them; all if none",
+        help="experiments, as `ezgreedy list` shows them; if none, all that need no further extra",
     )
     scale = reproduce.add_mutually_exclusive_group()
     scale.add_argument(
@@ -39,6 +41,15 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     )
     reproduce.add_argument(
         "--seeds", type=int, metavar="N", help="seeds of every experiment; the paper's if not given"
+    )
+    reproduce.add_argument(
+        "--set",
+        dest="changes",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="another value for a setting of the one experiment named, lists with commas: "
+        "--set games=Freeway,Pong; repeatable",
     )
     reproduce.add_argument(
         "--jobs", type=int, metavar="N", help="processes; one for every core if not given"
@@ -70,8 +81,12 @@ def _reproduce(parsed: argparse.Namespace) -> int:
         num_seeds=parsed.seeds,
         num_processes=_num_cores() if parsed.jobs is None else parsed.jobs,
         resumes=parsed.resume,
+        changes=tuple(parsed.changes),
     )
-    return runner.reproduce(registry.find(parsed.ids), plan)
+    experiments = registry.find(parsed.ids)
+    if plan.changes and len(experiments) != 1:
+        raise require.refuse("--set", "go with a single experiment", len(experiments))
+    return runner.reproduce(experiments, plan)
 
 
 def _num_cores() -> int:

@@ -5,6 +5,7 @@ every seed by a function of settings and seed alone, so that runs may be spread 
 interrupted and continued without changing a number. What comes out is judged claim by claim.
 """
 
+import importlib.util
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -130,6 +131,9 @@ class Experiment:
             number that does not exist is None, for NaN is refused.
         summarise: (settings, records in order of cells and seeds) ↦ claims and figure data.
         draw: (settings, summary, directory) ↦ the figure files written there.
+        extra: the package's extra that it needs beside `study`, and
+        modules: what that extra brings and this imports. An experiment that needs one is run
+            only when it is named: a run of all must do with `study`.
     """
 
     id: str
@@ -145,6 +149,8 @@ class Experiment:
     quick: Settings = field(default_factory=dict)
     full: Settings = field(default_factory=dict)
     num_quick_seeds: int = 2
+    extra: str = ""
+    modules: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", self.id):
@@ -153,6 +159,22 @@ class Experiment:
         require.integer("num_quick_seeds", self.num_quick_seeds, least=1)
         for name in (*self.quick, *self.full):
             require.one_of("setting of quick or full", name, tuple(self.settings))
+        if bool(self.extra) != bool(self.modules):
+            raise require.refuse("modules", "be given with their extra", list(self.modules))
+
+    @property
+    def is_default(self) -> bool:
+        """Whether it belongs to a run of all experiments."""
+        return not self.extra
+
+    def check_installed(self) -> None:
+        """Refuses to begin without what it needs, and says how to install it."""
+        for module in self.modules:
+            if importlib.util.find_spec(module) is None:
+                raise ValueError(
+                    f"{self.id} needs {module}, which is not installed "
+                    f"(pip install 'ezgreedy[study,{self.extra}]')"
+                )
 
     def settings_at(self, scale: Scale) -> dict[str, Any]:
         """All settings of a quick look, of the default, or of a full run."""

@@ -21,6 +21,7 @@ KINDS = ("curves", "maps")
 
 _DIGITS = 4
 _X_DIGITS = 6
+_REFERENCE = "is_reference"
 _PARTS = ("mean", "low", "high")
 
 
@@ -48,6 +49,7 @@ def curves_block(
     y_label: str,
     log_x: bool = False,
     log_y: bool = False,
+    references: Sequence[Curve] = (),
 ) -> dict[str, Any]:
     """Curves in one pair of axes, whose values show under the pointer.
 
@@ -58,10 +60,11 @@ def curves_block(
         y_label: of the vertical one.
         log_x: whether equal ratios of x rather than equal differences look alike.
         log_y: the same for y.
+        references: numbers of others for comparison, drawn thin and dashed.
     """
     if not curves:
         raise require.refuse("curves", "hold at least one curve", list(curves))
-    _check_labels("curve", [curve.label for curve in curves])
+    _check_labels("curve", [curve.label for curve in (*curves, *references)])
     return {
         "kind": "curves",
         "title": _text("title", title),
@@ -69,7 +72,13 @@ def curves_block(
         "y_label": _text("y_label", y_label),
         "log_x": require.flag("log_x", log_x),
         "log_y": require.flag("log_y", log_y),
-        "series": [_series(curve, log_x=log_x, log_y=log_y) for curve in curves],
+        "series": [
+            *(_series(curve, log_x=log_x, log_y=log_y) for curve in curves),
+            *(
+                {**_series(curve, log_x=log_x, log_y=log_y), _REFERENCE: True}
+                for curve in references
+            ),
+        ],
     }
 
 
@@ -128,7 +137,8 @@ def block_from_json(block: Mapping[str, Any]) -> dict[str, Any]:
     if kind == "curves":
         return curves_block(
             block["title"],
-            [Curve(**series) for series in block["series"]],
+            [_curve(series) for series in block["series"] if _REFERENCE not in series],
+            references=[_curve(series) for series in block["series"] if _REFERENCE in series],
             **{name: block[name] for name in ("x_label", "y_label", "log_x", "log_y")},
         )
     labels = block["axis_labels"]
@@ -139,6 +149,10 @@ def block_from_json(block: Mapping[str, Any]) -> dict[str, Any]:
         axis_labels=None if labels is None else (labels[0], labels[1]),
         **block["scale"],
     )
+
+
+def _curve(series: Mapping[str, Any]) -> Curve:
+    return Curve(**{name: value for name, value in series.items() if name != _REFERENCE})
 
 
 def _series(curve: Curve, *, log_x: bool, log_y: bool) -> dict[str, Any]:

@@ -21,6 +21,7 @@ _MODULES = (
     "appendix_deepsea_randomized",
     "ablation_readings",
     "cover_times",
+    "atari_exploration",
 )
 
 
@@ -32,9 +33,10 @@ def experiments() -> dict[str, Experiment]:
 
 
 def find(ids: Sequence[str]) -> list[Experiment]:
-    """The experiments with these ids, each once; all of them if there are no ids."""
+    """The experiments with these ids, each once; those that `study` suffices for if none."""
     known = experiments()
-    return [_find_one(name, known) for name in dict.fromkeys(ids or known)]
+    default = [name for name, experiment in known.items() if experiment.is_default]
+    return [_find_one(name, known) for name in dict.fromkeys(ids or default)]
 
 
 def _find_one(name: str, known: dict[str, Experiment]) -> Experiment:

@@ -8,6 +8,7 @@ what an experiment concludes.
 """
 
 import json
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import Any
 from ezgreedy import __version__
 from ezgreedy import requirements as require
 from ezgreedy.experiments.experiment import Cell, Experiment, Record, Scale, Settings, Summary
+from ezgreedy.experiments.overrides import overridden
 from ezgreedy.experiments.progress import ProgressReport
 from ezgreedy.experiments.workers import Job, Outcome, WorkerDied, Workers
 from ezgreedy.results.store import DRAFT_SUFFIX, ResultLog, read_results, write_json_atomically
@@ -37,6 +39,7 @@ class Plan:
         num_seeds: seeds of every experiment; each experiment's own number if None.
         num_processes: how many jobs run at once.
         resumes: whether to continue what `out` already holds.
+        changes: settings that differ from the scale's, each as NAME=VALUE.
     """
 
     out: Path
@@ -44,6 +47,7 @@ class Plan:
     num_seeds: int | None = None
     num_processes: int = 1
     resumes: bool = False
+    changes: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         if self.num_seeds is not None:
@@ -107,7 +111,8 @@ def reproduce(experiments: Sequence[Experiment], plan: Plan) -> int:
 
 def prepared(experiment: Experiment, plan: Plan) -> Run:
     """Checks that an experiment can be begun or continued where the plan says; writes nothing."""
-    settings = experiment.settings_at(plan.scale)
+    experiment.check_installed()
+    settings = overridden(experiment.settings_at(plan.scale), plan.changes)
     run = Run(
         experiment=experiment,
         settings=settings,
@@ -138,6 +143,7 @@ def _command(experiment: Experiment, plan: Plan) -> str:
         words.append(f"--{plan.scale}")
     if plan.num_seeds is not None:
         words.append(f"--seeds {plan.num_seeds}")
+    words += [f"--set {shlex.quote(change)}" for change in plan.changes]
     return " ".join(words)
 
 

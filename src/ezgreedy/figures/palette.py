@@ -10,5 +10,17 @@ SOON_TO_NEVER = "RdYlBu_r"  # Paper: blue is few steps, red is rarely or never s
 
 TEXT_COLOUR = "#222222"
 FAINT_COLOUR = "#d0d0d0"
+REFERENCE_COLOUR = "#777777"
 
 POLICY_COLOURS = {"eps": EPS_COLOUR, "ez": EZ_COLOUR}
+# The paper's deep agents: those that differ in the policy alone have the policies' colours.
+AGENT_COLOURS = {
+    "rainbow": "#009e73",
+    "rainbow-eps": EPS_COLOUR,
+    "rainbow-ez": EZ_COLOUR,
+    "rainbow-cts": "#cc79a7",
+    "r2d2": "#e69f00",
+    "r2d2-ez": "#56b4e9",
+    "r2d2-rnd": "#8c564b",
+    "r2d2-bootstrap": "#6a51a3",
+}

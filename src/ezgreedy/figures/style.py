@@ -4,6 +4,7 @@ Colours are from a palette that colour-blind readers can tell apart; each policy
 all figures. Saving the same figure twice gives the same bytes.
 """
 
+import io
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -31,10 +32,12 @@ __all__ = [
     "TEXT_COLOUR",
     "new_figure",
     "save",
+    "svg",
     "voice",
 ]
 
 DOTS_PER_INCH = 160
+_SVG_METADATA: Any = {"Date": None, "Creator": None}
 
 # Any: the names that matplotlib knows differ between its releases.
 _VOICE: Any = {
@@ -74,6 +77,14 @@ def new_figure(width: float, height: float) -> Figure:
     return Figure(figsize=(width, height), layout="constrained")
 
 
+def svg(figure: Figure) -> str:
+    """A figure as the text of an SVG file, the same every time."""
+    text = io.StringIO()
+    with voice():
+        figure.savefig(text, format="svg", metadata=_SVG_METADATA)
+    return text.getvalue()
+
+
 def save(figure: Figure, path: Path) -> list[Path]:
     """Writes path.png and path.svg, the same bytes every time; returns the two files.
 
@@ -82,8 +93,8 @@ def save(figure: Figure, path: Path) -> list[Path]:
         path: the file without its suffix; its directory is made if there is none.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    png, svg = (path.with_name(f"{path.name}.{kind}") for kind in ("png", "svg"))
+    png, sharp = (path.with_name(f"{path.name}.{kind}") for kind in ("png", "svg"))
     with voice():
         figure.savefig(png, dpi=DOTS_PER_INCH, metadata={"Software": None})
-        figure.savefig(svg, metadata={"Date": None, "Creator": None})
-    return [png, svg]
+        figure.savefig(sharp, metadata=_SVG_METADATA)
+    return [png, sharp]

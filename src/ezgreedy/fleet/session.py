@@ -88,6 +88,7 @@ class LocalSession:
         self._end()
 
     def _start(self) -> None:
+        self._environment = dict(os.environ)
         os.environ |= {
             "RAY_USAGE_STATS_ENABLED": "0",
             # Whoever can reach it is on this machine.
@@ -121,6 +122,9 @@ class LocalSession:
         import ray
 
         ray.shutdown()
+        for name in os.environ.keys() - self._environment.keys():
+            del os.environ[name]
+        os.environ |= self._environment
         assert self._watchdog.stdin is not None
         self._watchdog.stdin.close()
         try:

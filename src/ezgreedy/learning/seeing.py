@@ -30,7 +30,8 @@ class Seeing(nn.Module):
     def forward(self, observations: Tensor) -> Tensor:
         """[rows, *sight.shape] as float32, [rows, *sight.input_shape]."""
         if not self.sight.has_codes:
-            return observations.float() / self.sight.largest_pixel
+            # One product of bytes and a float takes a fraction of a conversion and a division.
+            return observations * (1.0 / self.sight.largest_pixel)
         # [rows, planes, height, width, 3], and the three go behind their plane.
         seen = functional.embedding(observations.int(), self.get_buffer("colours"))
         return seen.permute(0, 1, 4, 2, 3).flatten(1, 2)

@@ -4,6 +4,14 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from ezgreedy.experiments.experiment import Claim
 from ezgreedy.report import wording
+from ezgreedy.report.deep import (
+    NUM_FINAL_SCORES,
+    DeepStudy,
+    Game,
+    frames_told,
+    seeds_told,
+    told,
+)
 from ezgreedy.report.study import Finding, Study
 
 # The first line of every document made here, by which it is known as one that may be replaced.
@@ -12,7 +20,12 @@ MARK = "<!-- Made by `ezgreedy report`; changes are lost when it is made again. 
 
 def document(study: Study) -> str:
     """The whole document."""
-    return "\n".join([MARK, "", *_opening(study), *_verdicts(study), *_sections(study)]) + "\n"
+    parts = [MARK, "", *_opening(study)]
+    if study.findings:
+        parts += [*_verdicts(study), *_sections(study)]
+    if study.deep is not None:
+        parts += _deep(study.deep)
+    return "\n".join(parts) + "\n"
 
 
 def _opening(study: Study) -> Iterator[str]:
@@ -24,10 +37,11 @@ def _opening(study: Study) -> Iterator[str]:
         "unless a note says otherwise."
     )
     yield ""
-    for verdict, count in study.counts.items():
-        words = wording.VERDICT_WORDS[verdict]
-        yield f"- **{count}** {words}: {wording.VERDICT_MEANINGS[verdict]}"
-    yield ""
+    if study.findings:
+        for verdict, count in study.counts.items():
+            words = wording.VERDICT_WORDS[verdict]
+            yield f"- **{count}** {words}: {wording.VERDICT_MEANINGS[verdict]}"
+        yield ""
 
 
 def _verdicts(study: Study) -> Iterator[str]:
@@ -87,6 +101,48 @@ def _claim(claim: Claim) -> Iterator[str]:
     yield ""
     rows = [(name, wording.written(number)) for name, number in claim.numbers.items()]
     yield from _table(("number", "value"), rows)
+
+
+def _deep(study: DeepStudy) -> Iterator[str]:
+    yield "## Deep agents"
+    yield ""
+    yield (
+        "Scores of whole games, as means over the seeds that came furthest. Final is the mean of "
+        f"the last {NUM_FINAL_SCORES} evaluations in training (fewer if there are not so many), "
+        "best that of each run's best evaluation, training return that of the episodes in the last "
+        "100K frames. With fewer than three seeds there is no interval."
+    )
+    yield ""
+    for reason in study.left_out:
+        yield f"- Left out: {reason}"
+    if study.left_out:
+        yield ""
+    head = ("game", "agent", "frames", "seeds", "final", "best", "training return", "exploratory")
+    yield from _table(head, [row for game in study.games for row in _deep_rows(game)])
+    for game in study.games:
+        for answer in game.answers:
+            verdict = f"**{answer.verdict.capitalize()}.**"
+            yield f"- {game.name}: {answer.question} {verdict} {answer.because}"
+    yield ""
+    yield "Runs:"
+    yield ""
+    runs = [
+        (
+            f"`{run.path.name}`",
+            wording.plain(run.frames),
+            f"`{run.manifest['command']}`" if run.manifest.get("command") else "–",
+            f"`{run.manifest['commit']}`" if run.manifest.get("commit") else "–",
+        )
+        for run in study.runs
+    ]
+    yield from _table(("run", "frames", "command", "commit"), runs)
+
+
+def _deep_rows(game: Game) -> Iterator[tuple[str, ...]]:
+    for row in game.rows:
+        numbers = (row.final, row.best, row.training, row.explored)
+        place = game.name, row.group.label, frames_told(row.group), seeds_told(row.group)
+        yield (*place, *map(told, numbers))
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:

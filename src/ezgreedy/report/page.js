@@ -56,7 +56,7 @@ function curveTraces(block) {
       ...shared,
       y: series.mean,
       name: series.label,
-      line: { color: tone, width: 2.2 },
+      line: series.is_reference ? { color: tone, width: 1.2, dash: "dash" } : { color: tone, width: 2.2 },
       mode: series.x.length > 1 ? "lines" : "markers",
       customdata: hasBand ? series.low.map((low, at) => [low, series.high[at]]) : undefined,
       hovertemplate: `%{y}${interval}`,

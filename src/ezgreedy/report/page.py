@@ -19,7 +19,7 @@ from plotly.offline import get_plotlyjs
 from ezgreedy import __version__
 from ezgreedy.experiments.experiment import Number
 from ezgreedy.figures import style
-from ezgreedy.report import wording
+from ezgreedy.report import deep, deep_curves, wording
 from ezgreedy.report.study import Study
 from ezgreedy.results.intervals import Interval
 
@@ -28,6 +28,8 @@ MARK = '<meta name="generator" content="ezgreedy report'
 
 _HERE = Path(__file__).parent
 _NUM_MAP_COLOURS = 11
+# An answer looks like the verdict that is nearest to it.
+_ANSWER_LOOKS = {"yes": "reproduced", "no": "not-reproduced", "open": "not-run"}
 _MEDIA_TYPES = {".svg": "image/svg+xml", ".png": "image/png"}
 
 
@@ -50,8 +52,17 @@ def page(study: Study) -> str:
         counted=wording.counted,
         key_numbers=wording.key_numbers,
         json=_json,
+        deep_id=deep_id,
+        figure_address=_figure_address,
+        estimate=_estimate,
+        frames_told=deep.frames_told,
+        seeds_told=deep.seeds_told,
     )
-    blocks = {finding.id: finding.blocks for finding in study.findings if finding.blocks}
+    blocks: dict[str, Sequence[Any]] = {
+        finding.id: finding.blocks for finding in study.findings if finding.blocks
+    }
+    games = study.deep.games if study.deep is not None else []
+    blocks |= {deep_id(game): deep_curves.blocks(game) for game in games}
     return environment.get_template("page.html").render(
         study=study,
         words=wording.VERDICT_WORDS,
@@ -61,7 +72,14 @@ def page(study: Study) -> str:
         script=_beside("page.js"),
         plotly=Markup(get_plotlyjs()) if blocks else "",
         drawn={"blocks": blocks, "colours": _colours()},
+        answer_looks=_ANSWER_LOOKS,
+        final=deep.NUM_FINAL_SCORES,
     )
+
+
+def deep_id(game: deep.Game) -> str:
+    """Of a game's part of the page."""
+    return f"deep-{game.slug}"
 
 
 def _beside(name: str) -> Markup:
@@ -81,6 +99,20 @@ def _embedded(figure: Path) -> str:
     """A figure as an address that holds it."""
     data = base64.b64encode(figure.read_bytes()).decode("ascii")
     return f"data:{_MEDIA_TYPES[figure.suffix]};base64,{data}"
+
+
+def _figure_address(game: deep.Game) -> str:
+    """A game's curves as an address that holds them."""
+    data = base64.b64encode(deep_curves.figure_svg(game).encode()).decode("ascii")
+    return f"data:{_MEDIA_TYPES['.svg']};base64,{data}"
+
+
+def _estimate(found: deep.Estimate) -> Markup:
+    """An estimate for people; a dash where the interval, or all of it, is missing."""
+    if found is None:
+        return Markup("–")
+    interval = "" if isinstance(found, Interval) else Markup(" <span class=interval>[–]</span>")
+    return _number(found) + interval
 
 
 def _number(number: Number) -> Markup:

@@ -1,7 +1,8 @@
-"""What did the experiments of a directory find, and which were not run?
+"""What did the experiments and runs of some directories find, and which were not run?
 
-Everything comes from OUT/ID/summary.json and the figures beside it, as `ezgreedy reproduce` leaves
-them. A summary that is damaged is refused by its file's name rather than left out.
+Experiments come from OUT/ID/summary.json and the figures beside it, as `ezgreedy reproduce` leaves
+them; deep agents from the runs of `ezgreedy train` or from what `ezgreedy collect` kept of them. A
+file that is damaged is refused by its name rather than left out.
 """
 
 import json
@@ -14,6 +15,8 @@ from ezgreedy import requirements as require
 from ezgreedy.experiments import interactive, registry
 from ezgreedy.experiments.experiment import Claim, Experiment, Verdict
 from ezgreedy.experiments.runner import SUMMARY_FILE
+from ezgreedy.report.deep import DeepStudy, read_deep_study
+from ezgreedy.results.runs import CONFIG_FILE, run_directories
 
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 
@@ -53,10 +56,17 @@ class Finding:
 
 @dataclass(frozen=True)
 class Study:
-    """All findings in the order of the paper, and the experiments that have none."""
+    """What there is to tell.
+
+    Args:
+        findings: of experiments, in the order of the paper.
+        not_run: the experiments that have none; empty if no experiment was asked for.
+        deep: what the deep agents learned; None without runs.
+    """
 
     findings: Sequence[Finding]
     not_run: Sequence[Experiment]
+    deep: DeepStudy | None = None
 
     @property
     def counts(self) -> dict[Verdict, int]:
@@ -65,24 +75,46 @@ class Study:
         return {verdict: given.count(verdict) for verdict in VERDICTS}
 
 
-def read_study(out: Path) -> Study:
-    """Reads all summaries below a directory; at least one must be there."""
-    if not out.is_dir():
-        raise require.refuse("OUT", "be a directory that `ezgreedy reproduce` made", str(out))
-    if (out / SUMMARY_FILE).exists():
-        raise ValueError(f"{out} holds a single experiment; give the directory that it is in")
+def read_study(*sources: Path) -> Study:
+    """Reads all summaries and runs; every directory must hold at least one.
+
+    Args:
+        sources: directories that `ezgreedy reproduce`, `ezgreedy train` or `ezgreedy collect`
+            made, or that hold runs; at least one, in any mix.
+    """
+    found: dict[str, Path] = {}
+    runs: list[Path] = []
+    for source in sources:
+        directories = _experiments(source)
+        within = run_directories(source)
+        if not directories and not within:
+            raise ValueError(
+                f"{source} holds no summaries (*/{SUMMARY_FILE}) and no runs (*/{CONFIG_FILE}); "
+                f"`ezgreedy reproduce --out {source}` or `ezgreedy train` makes them"
+            )
+        for directory in directories:
+            if directory.name in found and found[directory.name].resolve() != directory.resolve():
+                where = f"{found[directory.name]} and {directory}"
+                raise ValueError(f"{directory.name} is there twice: {where}")
+            found[directory.name] = directory
+        runs += within
     known = registry.experiments()
-    found = [path.parent.name for path in sorted(out.glob(f"*/{SUMMARY_FILE}"))]
-    if not found:
-        raise ValueError(
-            f"{out} holds no summaries (*/{SUMMARY_FILE}); "
-            f"`ezgreedy reproduce --out {out}` makes them"
-        )
     ids = [name for name in known if name in found] + [name for name in found if name not in known]
     return Study(
-        [read_finding(out / name) for name in ids],
-        [experiment for name, experiment in known.items() if name not in found],
+        [read_finding(found[name]) for name in ids],
+        [experiment for name, experiment in known.items() if found and name not in found],
+        read_deep_study(runs) if runs else None,
     )
+
+
+def _experiments(source: Path) -> list[Path]:
+    """The directories of experiments in one that was named."""
+    if not source.is_dir():
+        rule = "be a directory that `ezgreedy reproduce` made, or of runs"
+        raise require.refuse("OUT", rule, str(source))
+    if (source / SUMMARY_FILE).exists():
+        raise ValueError(f"{source} holds a single experiment; give the directory that it is in")
+    return [path.parent for path in sorted(source.glob(f"*/{SUMMARY_FILE}"))]
 
 
 def read_finding(directory: Path) -> Finding:

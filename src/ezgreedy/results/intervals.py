@@ -106,6 +106,34 @@ def ratio_interval(
     return bootstrap_interval(pairs, rng, _ratio_of_means, level, repeats)
 
 
+def difference_interval(
+    above: ArrayLike,
+    below: ArrayLike,
+    rng: np.random.Generator,
+    level: float = 0.95,
+    repeats: int = 2000,
+) -> Interval:
+    """mean(above) − mean(below) with its bootstrap interval, each resampled on its own.
+
+    Args:
+        above: independent samples, [samples].
+        below: independent of those above, [samples]; there may be more or fewer.
+        rng: where resamples are drawn from.
+        level: the interval's nominal coverage.
+        repeats: how many resamples.
+    """
+    first, second = _checked("above", above), _checked("below", below)
+    if first.ndim != 1 or second.ndim != 1:
+        raise require.refuse("above and below", "be rows", (first.shape, second.shape))
+    level = require.number("level", level, 0.0, 1.0)
+    repeats = require.integer("repeats", repeats, least=1)
+    means = [row[rng.integers(len(row), size=(repeats, len(row)))] for row in (first, second)]
+    values = means[0].mean(axis=1) - means[1].mean(axis=1)
+    low = np.quantile(values, (1.0 - level) / 2.0, method="lower")
+    high = np.quantile(values, (1.0 + level) / 2.0, method="higher")
+    return Interval(float(first.mean() - second.mean()), float(low), float(high))
+
+
 def _ratio_of_means(resamples: FloatArray) -> FloatArray:
     means = resamples.mean(axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):

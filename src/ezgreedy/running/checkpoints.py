@@ -120,7 +120,7 @@ class Checkpoints:
         self._tidy()
         return self._path(step)
 
-    def load(self, last_step: int | None = None) -> Loaded | None:
+    def load(self, last_step: int | None = None, *, reads_tails: bool = True) -> Loaded | None:
         """The newest intact checkpoint, or None if there is none; nothing is changed on disk.
 
         Raises ValueError if all are damaged, if one is of another run, or if one was written by
@@ -128,13 +128,15 @@ class Checkpoints:
 
         Args:
             last_step: take no later one, if given; the next save removes what is later.
+            reads_tails: whether `Tail`s are read; None is in their place otherwise, for those who
+                only look and need not wait for a whole replay.
         """
         steps = [step for step in self._steps() if last_step is None or step <= last_step]
         notices: list[str] = []
         for step in reversed(steps):
             try:
                 manifest = self._manifest(step)
-                state = self._state(manifest, self._path(step))
+                state = self._state(manifest, self._path(step), reads_tails)
             except DamagedError as damage:
                 notices.append(f"{self._path(step).name} is passed over: {damage}")
                 _log.warning("%s", notices[-1])
@@ -288,11 +290,11 @@ class Checkpoints:
             _log.warning("%s", damage)
             return None
 
-    def _state(self, manifest: Manifest, path: Path) -> dict[str, Any]:
+    def _state(self, manifest: Manifest, path: Path, reads_tails: bool) -> dict[str, Any]:
         try:
             arrays = _read_arrays(path / ARRAYS, manifest.files[ARRAYS])
             tails = {
-                place: read_tail(self._segments, coverage, manifest.files)
+                place: read_tail(self._segments, coverage, manifest.files) if reads_tails else None
                 for place, coverage in manifest.tails.items()
             }
             state = decode(manifest.tree, arrays.__getitem__, tails.__getitem__)

@@ -7,7 +7,7 @@ what it was. Only the classes listed here are ever made.
 import types
 import typing
 from collections.abc import Callable, Mapping
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import MISSING, fields, is_dataclass, replace
 from typing import Any
 
 from ezgreedy import requirements as require
@@ -72,6 +72,26 @@ def from_plain(plain: Any, name: str = "settings") -> Any:
     if given.keys() != set(known):
         raise require.refuse(name, f"have the settings {', '.join(known)}", sorted(given))
     return made(**{key: from_plain(value, f"{name}.{key}") for key, value in given.items()})
+
+
+def with_later_settings(plain: Any) -> Any:
+    """Plain settings of an earlier version, with the defaults of settings that came since.
+
+    A new setting's default is what was done before there was a choice, so this is the same run.
+    """
+    if isinstance(plain, list):
+        return [with_later_settings(item) for item in plain]
+    if not isinstance(plain, Mapping):
+        return plain
+    made = _CLASSES.get(plain.get(KIND, ""))
+    later = {} if made is None else {field.name: _default(field) for field in fields(made)}
+    known = {name: value for name, value in later.items() if value is not MISSING}
+    return {**known, **{name: with_later_settings(value) for name, value in plain.items()}}
+
+
+def _default(field: Any) -> Any:
+    made = field.default if field.default_factory is MISSING else field.default_factory()
+    return as_plain(made)
 
 
 def with_setting(settings: Any, path: str, text: str) -> Any:

@@ -26,18 +26,9 @@ def restore(directory: Path) -> Restored:
     place = RunDirectory(directory)
     settings = place.settings()
     require_device(settings)
-    loaded = Checkpoints(place.checkpoints, place.identity()).load()
+    loaded = Checkpoints(place.checkpoints, place.identity()).load(reads_tails=False)
     if loaded is None:
         raise ValueError(f"{directory} has no checkpoint yet")
     training, state = Training(settings), loaded.state["training"]
-    if "fleet" in state:
-        # Other processes had the rest, and memories are not needed to look at an agent.
-        from ezgreedy.agents.r2d2 import R2D2
-        from ezgreedy.learning.tensor_states import as_tensors
-
-        assert isinstance(training.agent, R2D2)
-        training.agent.learner.load_state_dict(as_tensors(state["agent"]["learner"]))
-        training.frames = int(state["frames"])
-    else:
-        training.load_state_dict(state)
-    return Restored(settings, training.agent, training.frames, loaded.notices)
+    training.agent.load_policy(state["agent"])
+    return Restored(settings, training.agent, state["frames"], loaded.notices)

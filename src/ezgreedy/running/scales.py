@@ -1,28 +1,32 @@
 """Whole runs by the names of an agent and a game: as the paper has them, or fit for a laptop."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from ezgreedy import requirements as require
 from ezgreedy.agents.presets import PRESETS, Preset
 from ezgreedy.agents.sequence_presets import SEQUENCE_PRESETS, SequencePreset
 from ezgreedy.atari.deep_sea import PREFIX as DEEP_SEA_PREFIX
 from ezgreedy.atari.games import near
+from ezgreedy.atari.gymnasium_env import PREFIX as GYMNASIUM_PREFIX
+from ezgreedy.atari.lanes import make
 from ezgreedy.atari.memory_chain import PREFIX as MEMORY_CHAIN_PREFIX
 from ezgreedy.atari.minatar import MINATAR
 from ezgreedy.atari.minatar import PREFIX as MINATAR_PREFIX
-from ezgreedy.atari.protocol import R2D2_PROTOCOL, SMALL_WORLD
+from ezgreedy.atari.protocol import R2D2_PROTOCOL, SMALL_WORLD, Protocol
 from ezgreedy.exploration.schedules import Linear
-from ezgreedy.learning.settings import MINATAR_TORSO
+from ezgreedy.learning.settings import (
+    ATARI_TORSO,
+    MINATAR_TORSO,
+    Convolution,
+    LearnerSettings,
+)
 from ezgreedy.replay.prioritized import ImportanceExponent
 from ezgreedy.running.settings import EvaluationSettings, RunSettings
 
-SMALL_PREFIXES = (MINATAR_PREFIX, DEEP_SEA_PREFIX, MEMORY_CHAIN_PREFIX)
-
-# As MinAtar's own DQN: 128 hidden units, here half of them in each stream.
-MINATAR_HIDDEN_SIZE = 64
-MINATAR_LEARNING_RATE = 2.5e-4
-# R2D2 on what is small: 128 units wherever there are layers.
-SMALL_SIZE = 128
+LARGEST_SMALL_SCREEN = 20  # Atari's torso needs 36
+SMALL_SIZE = 128  # units of each of R2D2's layers where the world is small
 
 
 def preset(name: str) -> Preset | SequencePreset:
@@ -35,22 +39,85 @@ def preset(name: str) -> Preset | SequencePreset:
 
 
 def paper_scale(agent: Preset | SequencePreset, game: str) -> RunSettings:
-    """The paper's settings; small worlds, which it does not have, get their own networks."""
+    """The paper's settings; other than Atari's games get their own protocol, small ones networks.
+
+    Networks on what is small are as large as those of MinAtar's own DQN: 128 hidden units, in
+    Rainbow half in each stream, in R2D2 in each layer.
+    """
+    protocol = _usual_protocol(game)
     if isinstance(agent, SequencePreset):
-        return _sequence_paper_scale(agent, game)
-    if is_small(game):
-        agent = replace(agent, torso=MINATAR_TORSO, hidden_size=MINATAR_HIDDEN_SIZE)
-        return RunSettings(agent, game, protocol=MINATAR if is_minatar(game) else SMALL_WORLD)
-    return RunSettings(agent, game)
+        return _sequence_paper_scale(agent, game, protocol)
+    if is_small(game, protocol):
+        agent = replace(agent, torso=MINATAR_TORSO, hidden_size=64)
+    return RunSettings(agent, game, protocol=protocol)
 
 
 def laptop_scale(agent: Preset | SequencePreset, game: str) -> RunSettings:
-    """A million frames in place of 200 or 30,000: what the paper spreads out is pulled together."""
+    """A million frames in place of 200 or 30,000: what the paper spreads out is pulled together.
+
+    On Atari learning stays the paper's, but for how often the target network is renewed. MinAtar
+    has settings of its own, which no paper gives for so short a run: Rainbow's learning rate and
+    period of the target network were selected in four short runs, with another seed.
+    """
     if isinstance(agent, SequencePreset):
         return _sequence_laptop_scale(agent, game)
-    return _laptop_scale(agent, game)
+    settings = paper_scale(agent, game)
+    assert isinstance(settings.agent, Preset)
+    small = _MINATAR if is_small(game, settings.protocol) else _ATARI
+    learner = replace(
+        settings.agent.learner,
+        updates_per_target_sync=min(
+            settings.agent.learner.updates_per_target_sync, small.updates_per_target_sync
+        ),
+        learning_rate=small.learning_rate,
+        adam_epsilon=small.adam_epsilon,
+    )
+    agent = replace(
+        settings.agent,
+        learner=learner,
+        replay_capacity=100_000,
+        least_replay=2_000,
+        steps_per_update=small.steps_per_update,
+        importance_exponent=ImportanceExponent(first_addition=2_000, last_addition=500_000),
+    )
+    if isinstance(agent.epsilon, Linear):
+        epsilon = replace(agent.epsilon, steps=small.steps_of_decay, first_step=2_000)
+        agent = replace(agent, epsilon=epsilon)
+    return _shortened(replace(settings, agent=agent, lanes=small.lanes), small.evaluation)
 
 
+@dataclass(frozen=True)
+class _Laptop:
+    """What a run of a million frames does otherwise."""
+
+    lanes: int
+    steps_per_update: int
+    updates_per_target_sync: int
+    learning_rate: float
+    adam_epsilon: float
+    steps_of_decay: int
+    evaluation: EvaluationSettings
+
+
+_ATARI = _Laptop(
+    lanes=1,
+    steps_per_update=4,
+    updates_per_target_sync=250,
+    learning_rate=LearnerSettings.learning_rate,
+    adam_epsilon=LearnerSettings.adam_epsilon,
+    steps_of_decay=25_000,
+    evaluation=EvaluationSettings(frames_between=100_000, frames=50_000, lanes=4),
+)
+_MINATAR = _Laptop(
+    lanes=16,
+    steps_per_update=16,  # a step is a frame, and the paper has 16 frames to an update
+    updates_per_target_sync=62,  # Young and Tian (2019): 1,000 frames
+    learning_rate=1e-3,
+    adam_epsilon=3.125e-4,  # Obando-Ceron and Castro (2021)
+    steps_of_decay=100_000,  # Young and Tian (2019)
+    # Some games take 2,500 frames, whatever happens.
+    evaluation=EvaluationSettings(frames_between=200_000, frames=48_000, lanes=16),
+)
 SCALES = {"paper": paper_scale, "laptop": laptop_scale}
 
 
@@ -59,57 +126,43 @@ def is_minatar(game: str) -> bool:
     return game.startswith(MINATAR_PREFIX)
 
 
-def is_small(game: str) -> bool:
-    """Whether a step of the game is a frame, and small networks are enough for it."""
-    return game.startswith(SMALL_PREFIXES)
+def is_small(game: str, protocol: Protocol) -> bool:
+    """Whether small networks are enough for a game, and Atari's would not even fit."""
+    if game.startswith((DEEP_SEA_PREFIX, MEMORY_CHAIN_PREFIX)):
+        return True
+    return protocol.screen_size <= LARGEST_SMALL_SCREEN
 
 
-def _laptop_scale(agent: Preset, game: str) -> RunSettings:
-    """Learning itself stays the paper's, but for published settings where the world is small."""
-    settings = paper_scale(agent, game)
-    assert isinstance(settings.agent, Preset)
-    agent, small = settings.agent, is_small(game)
-    least_replay, learner = 2_000, agent.learner
-    agent = replace(
-        agent,
-        replay_capacity=100_000,
-        least_replay=least_replay,
-        # On MinAtar a step is a frame; the paper has 16 frames to an update.
-        steps_per_update=16 if small else agent.steps_per_update,
-        importance_exponent=ImportanceExponent(first_addition=least_replay, last_addition=500_000),
-        learner=replace(
-            learner,
-            updates_per_target_sync=min(learner.updates_per_target_sync, 500),
-            # Obando-Ceron and Castro (2021), for Rainbow on MinAtar.
-            learning_rate=MINATAR_LEARNING_RATE if small else learner.learning_rate,
-            adam_epsilon=3.125e-4 if small else learner.adam_epsilon,
-        ),
-    )
-    if isinstance(agent.epsilon, Linear):
-        steps = 100_000 if small else 50_000  # Young and Tian (2019): 100K frames on MinAtar
-        epsilon = replace(agent.epsilon, steps=steps, first_step=least_replay)
-        agent = replace(agent, epsilon=epsilon)
-    return _shortened(replace(settings, agent=agent, lanes=8 if small else 1))
+def _usual_protocol(game: str) -> Protocol:
+    if is_minatar(game):
+        return MINATAR
+    if game.startswith((DEEP_SEA_PREFIX, MEMORY_CHAIN_PREFIX)):
+        return SMALL_WORLD
+    if game.startswith(GYMNASIUM_PREFIX):
+        # It depends on what the environment shows.
+        return make(game, rng=np.random.default_rng(0)).protocol
+    return Protocol()
 
 
-def _sequence_paper_scale(agent: SequencePreset, game: str) -> RunSettings:
-    frames, lanes = 30_000_000_000, 320  # tables of the paper
-    if not is_small(game):
-        return RunSettings(agent, game, frames=frames, lanes=lanes, protocol=R2D2_PROTOCOL)
-    torso = () if game.startswith(MEMORY_CHAIN_PREFIX) else MINATAR_TORSO
-    agent = replace(
-        agent,
-        torso=torso,
-        feature_size=SMALL_SIZE,
-        memory_size=SMALL_SIZE,
-        hidden_size=SMALL_SIZE,
-    )
+def _sequence_paper_scale(agent: SequencePreset, game: str, protocol: Protocol) -> RunSettings:
+    if protocol == Protocol():
+        protocol = R2D2_PROTOCOL
+    else:
+        torso = MINATAR_TORSO if is_small(game, protocol) else ATARI_TORSO
+        agent = _with_torso(agent, () if game.startswith(MEMORY_CHAIN_PREFIX) else torso)
+        protocol = replace(protocol, reward_bound=None, zeroes_discount_on_life_loss=False)
+    if is_small(game, protocol):
+        size = SMALL_SIZE
+        agent = replace(agent, feature_size=size, memory_size=size, hidden_size=size)
+    # Tables of the paper.
+    return RunSettings(agent, game, frames=30_000_000_000, lanes=320, protocol=protocol)
+
+
+def _with_torso(agent: SequencePreset, torso: tuple[Convolution, ...]) -> SequencePreset:
+    """The agent with other convolutions, in whatever networks it has."""
     if agent.distillation is not None:
         agent = replace(agent, distillation=replace(agent.distillation, torso=torso))
-    protocol = SMALL_WORLD
-    if is_minatar(game):
-        protocol = replace(MINATAR, reward_bound=None, zeroes_discount_on_life_loss=False)
-    return RunSettings(agent, game, frames=frames, lanes=lanes, protocol=protocol)
+    return replace(agent, torso=torso)
 
 
 def _sequence_laptop_scale(agent: SequencePreset, game: str) -> RunSettings:
@@ -120,7 +173,7 @@ def _sequence_laptop_scale(agent: SequencePreset, game: str) -> RunSettings:
     """
     settings = paper_scale(agent, game)
     assert isinstance(settings.agent, SequencePreset)
-    agent, small = settings.agent, is_small(game)
+    agent, small = settings.agent, is_small(game, settings.protocol)
     learner = replace(agent.learner, batch_size=16, updates_per_target_sync=100)
     if small:
         learner = replace(learner, batch_size=32, length=40, burn_in=10, learning_rate=5e-4)
@@ -132,17 +185,9 @@ def _sequence_laptop_scale(agent: SequencePreset, game: str) -> RunSettings:
         replay_capacity=100_000,
         least_windows=100,
     )
-    return _shortened(replace(settings, agent=agent, lanes=16))
+    evaluation = (_MINATAR if small else _ATARI).evaluation
+    return _shortened(replace(settings, agent=agent, lanes=16), evaluation)
 
 
-def _shortened(settings: RunSettings) -> RunSettings:
-    """A million frames, with evaluations and reports to match."""
-    small = is_small(settings.game)
-    return replace(
-        settings,
-        frames=1_000_000,
-        evaluation=EvaluationSettings(
-            frames_between=100_000, frames=24_000 if small else 50_000, lanes=8 if small else 4
-        ),
-        frames_per_report=10_000,
-    )
+def _shortened(settings: RunSettings, evaluation: EvaluationSettings) -> RunSettings:
+    return replace(settings, frames=1_000_000, evaluation=evaluation, frames_per_report=10_000)

@@ -111,7 +111,9 @@ def _key(key: str | int) -> Any:
     return key if isinstance(key, str) else {"int": hex(key)}
 
 
-def decode(tree: Any, array_at: Callable[[str], Array], tail_at: Callable[[str], Tail]) -> Any:
+def decode(
+    tree: Any, array_at: Callable[[str], Array], tail_at: Callable[[str], Tail | None]
+) -> Any:
     """Put a state together again; data that `encode` never gives raises one of many errors.
 
     Args:

@@ -1,0 +1,353 @@
+"""What did the deep agents learn? Runs by game and agent: scores, differences, plain answers.
+
+Runs that differ in their seed alone stand together. Every number of theirs is over the runs that
+came furthest, so that none mixes an agent at the beginning with the same agent at the end; runs
+that are still behind are counted, not averaged. An interval needs three seeds; with three it is
+still a rough one, as the bootstrap can resample nothing but what was seen.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from ezgreedy.report import wording
+from ezgreedy.results.intervals import Interval, difference_interval, mean_interval
+from ezgreedy.results.runs import Report, Run, read_run
+from ezgreedy.seeding import role_seed
+
+LEAST_SEEDS = 3
+NUM_FINAL_SCORES = 3
+LAST_FRAMES = 100_000
+_MOST_DIFFERENCES = 2  # that a label tells
+
+# Young and Tian (2019): DQN, 30 seeds, mean return of training episodes at a million frames, read
+# off their figure; no better than to 5 %.
+PUBLISHED_DQN = {
+    "minatar/asterix": 7.0,
+    "minatar/breakout": 9.0,
+    "minatar/freeway": 48.0,
+    "minatar/space_invaders": 32.0,
+}
+PUBLISHED_FRAMES = 1_000_000
+PUBLISHED_ACCURACY = 0.05
+
+# Agents that differ in how long exploratory actions last alone: without and with.
+PAIRS = (("rainbow-eps", "rainbow-ez"), ("r2d2", "r2d2-ez"))
+
+Estimate = Interval | float | None  # None if nothing was measured
+Verdict = Literal["yes", "no", "open"]
+
+
+@dataclass(frozen=True)
+class Group:
+    """Runs that differ in their seed alone.
+
+    Args:
+        game: what is played.
+        agent: who plays.
+        label: the agent, with what tells it from another group of the same agent.
+        runs: those that came furthest, by seed.
+        behind: the others.
+    """
+
+    game: str
+    agent: str
+    label: str
+    runs: Sequence[Run]
+    behind: Sequence[Run]
+
+    @property
+    def num_scores(self) -> int:
+        """Evaluations that every run has had."""
+        return len(self.runs[0].scores)
+
+    @property
+    def frames(self) -> int:
+        """How far the runs came: to the last evaluation, or report, of the slowest."""
+        return min(run.frames for run in self.runs)
+
+    @property
+    def frames_to_play(self) -> int:
+        """How far they are meant to come."""
+        return max(run.frames_to_play for run in self.runs)
+
+    def scores_after(self, num_scores: int) -> list[float]:
+        """One number for each run: the mean of the last evaluations among the first so many.
+
+        The very first, of an untrained agent, counts only where there is no other.
+        """
+        first = max(num_scores - NUM_FINAL_SCORES, min(1, num_scores - 1))
+        chosen = slice(first, num_scores)
+        return [
+            float(np.mean([score.mean_return for score in run.scores[chosen]])) for run in self.runs
+        ]
+
+    def training_returns(self, frames: int) -> list[float] | None:
+        """One number for each run: over the episodes of the last frames up to this one."""
+        found = [_mean_of(_within(run.reports, frames - LAST_FRAMES, frames)) for run in self.runs]
+        known = [value for value in found if value is not None]
+        return known if len(known) == len(found) else None
+
+
+class Row(NamedTuple):
+    """One line of the table: numbers of a group."""
+
+    group: Group
+    final: Estimate  # mean of the last evaluations
+    best: Estimate  # the best evaluation of each run
+    training: Estimate  # return of training episodes, last frames
+    explored: Estimate  # share of exploratory steps in training
+
+
+class Answer(NamedTuple):
+    """A question that a game's runs can answer, or cannot yet."""
+
+    question: str
+    verdict: Verdict
+    because: str
+
+
+@dataclass(frozen=True)
+class Game:
+    """Everything about one game."""
+
+    name: str
+    rows: Sequence[Row]
+    answers: Sequence[Answer]
+
+    @property
+    def slug(self) -> str:
+        """The name for files and links."""
+        return self.name.lower().replace("/", "-")
+
+
+@dataclass(frozen=True)
+class DeepStudy:
+    """All runs by game.
+
+    Args:
+        games: in order of their names.
+        runs: all that were read, without those left out.
+        left_out: which runs were not used, and why, in words.
+    """
+
+    games: Sequence[Game]
+    runs: Sequence[Run]
+    left_out: Sequence[str]
+
+
+def read_deep_study(directories: Sequence[Path]) -> DeepStudy:
+    """Reads runs; one that is there twice, or has no evaluation yet, is left out by name."""
+    kept: dict[str, Run] = {}
+    left_out = []
+    for run in map(read_run, directories):
+        if not run.scores:
+            left_out.append(f"{run.path.name}: no evaluation yet")
+            continue
+        other = kept.get(run.identity())
+        first, second = (
+            (run, other)
+            if other is None or _length(run) > _length(other)
+            else (
+                other,
+                run,
+            )
+        )
+        kept[run.identity()] = first
+        if second is not None and second.path.resolve() != first.path.resolve():
+            left_out.append(f"{_place(second)}: the same run as {_place(first)}, which has more")
+    runs = sorted(kept.values(), key=lambda run: (run.game, run.agent, run.seed))
+    names = sorted({run.game for run in runs})
+    return DeepStudy([_game(name, _groups(name, runs)) for name in names], runs, left_out)
+
+
+def estimate(samples: Sequence[float] | None, purpose: str) -> Estimate:
+    """The mean over seeds, with an interval if there are seeds enough for one.
+
+    Args:
+        samples: one number for each seed, if there are any.
+        purpose: what is estimated; the same purpose draws the same resamples.
+    """
+    if not samples:
+        return None
+    if len(samples) < LEAST_SEEDS:
+        return float(np.mean(samples))
+    return mean_interval(samples, generator(purpose))
+
+
+def generator(purpose: str) -> np.random.Generator:
+    """Of the resamples for one purpose."""
+    return np.random.default_rng(role_seed(0, purpose))
+
+
+def _length(run: Run) -> tuple[int, int]:
+    return len(run.scores), len(run.reports)
+
+
+def _place(run: Run) -> str:
+    return f"{run.path.parent.name}/{run.path.name}"
+
+
+def _groups(game: str, runs: Sequence[Run]) -> list[Group]:
+    together: dict[str, list[Run]] = {}
+    for run in runs:
+        if run.game == game:
+            together.setdefault(run.identity(has_seed=False), []).append(run)
+    groups: list[Group] = []
+    for alike in together.values():
+        most = max(len(run.scores) for run in alike)
+        kin = [other[0] for other in together.values() if other[0].agent == alike[0].agent]
+        label = _label(alike[0], kin)
+        namesakes = sum(group.label.startswith(label) for group in groups)
+        groups.append(
+            Group(
+                game,
+                alike[0].agent,
+                f"{label} #{namesakes + 1}" if namesakes else label,
+                [run for run in alike if len(run.scores) == most],
+                [run for run in alike if len(run.scores) < most],
+            )
+        )
+    return groups
+
+
+def _label(run: Run, kin: Sequence[Run]) -> str:
+    """The agent's name, with the first settings in which runs of this name differ."""
+    own, *others = [_flat(other.settings) for other in (run, *kin)]
+    names = [
+        name
+        for name in own
+        if name not in ("seed", "frames", "device", "threads")
+        and any(other.get(name) != own[name] for other in others)
+    ]
+    shown = [f"{name.rpartition('.')[2]} {own[name]}" for name in names[:_MOST_DIFFERENCES]]
+    ending = ", …" if len(names) > len(shown) else ""
+    return f"{run.agent} ({', '.join(shown)}{ending})" if shown else run.agent
+
+
+def _flat(settings: Any, name: str = "") -> dict[str, Any]:
+    """Nested plain data as one mapping with dotted names."""
+    if not isinstance(settings, Mapping):
+        return {name: settings}
+    found: dict[str, Any] = {}
+    for key, value in settings.items():
+        found |= _flat(value, f"{name}.{key}" if name else key)
+    return found
+
+
+def _within(reports: Sequence[Report], after: int, until: int) -> list[Report]:
+    return [report for report in reports if after < report.frames <= until]
+
+
+def _mean_of(reports: Sequence[Report]) -> float | None:
+    """Over episodes, whichever report they are in."""
+    counted = [report for report in reports if report.mean_return is not None]
+    if not counted:
+        return None
+    returns = [report.mean_return for report in counted]
+    return float(np.average(np.array(returns), weights=[report.episodes for report in counted]))
+
+
+def _game(name: str, groups: Sequence[Group]) -> Game:
+    rows = [_row(group) for group in groups]
+    answers = [*_published_answers(name, groups), *_pair_answers(groups)]
+    return Game(name, rows, answers)
+
+
+def _row(group: Group) -> Row:
+    def estimated(what: str, measure: Callable[[], Sequence[float] | None]) -> Estimate:
+        return estimate(measure(), f"{group.game} {group.label} {what}")
+
+    return Row(
+        group,
+        estimated("final", lambda: group.scores_after(group.num_scores)),
+        estimated(
+            "best", lambda: [max(score.mean_return for score in run.scores) for run in group.runs]
+        ),
+        estimated("training", lambda: group.training_returns(group.frames)),
+        estimated("explored", lambda: _explored(group)),
+    )
+
+
+def _explored(group: Group) -> list[float] | None:
+    shares = [[report.explored_share for report in run.reports] for run in group.runs]
+    return [float(np.mean(row)) for row in shares] if all(shares) else None
+
+
+def _published_answers(game: str, groups: Sequence[Group]) -> list[Answer]:
+    if game not in PUBLISHED_DQN:
+        return []
+    return [_published_answer(group, PUBLISHED_DQN[game]) for group in groups]
+
+
+def _published_answer(group: Group, published: float) -> Answer:
+    question = (
+        f"Does {group.label} reach the published DQN figure (about {published:g} at 1M frames)?"
+    )
+    if group.frames < PUBLISHED_FRAMES:
+        came = f"{wording.plain(group.frames)} of {wording.plain(PUBLISHED_FRAMES)} frames"
+        return Answer(question, "open", f"So far it has played {came}.")
+    found = estimate(
+        group.training_returns(PUBLISHED_FRAMES), f"{group.game} {group.label} published"
+    )
+    if found is None:
+        return Answer(question, "open", "No training episode finished there.")
+    value = found.value if isinstance(found, Interval) else found
+    reaches = value >= (1.0 - PUBLISHED_ACCURACY) * published
+    because = f"Training return of the 100K frames before: {told(found)}{_seeds(group)}."
+    return Answer(question, "yes" if reaches else "no", because)
+
+
+def _pair_answers(groups: Sequence[Group]) -> list[Answer]:
+    return [
+        _pair_answer(below, above)
+        for without, with_durations in PAIRS
+        for below in groups
+        for above in groups
+        if below.agent == without and above.agent == with_durations
+    ]
+
+
+def _pair_answer(below: Group, above: Group) -> Answer:
+    question = f"Does {above.label} score higher than {below.label}?"
+    num_scores = min(above.num_scores, below.num_scores)
+    first, second = above.scores_after(num_scores), below.scores_after(num_scores)
+    frames = wording.plain(above.runs[0].scores[num_scores - 1].frames)
+    if min(len(first), len(second)) < LEAST_SEEDS:
+        difference = float(np.mean(first) - np.mean(second))
+        because = f"{told(difference)} at {frames} frames, with too few seeds for an interval."
+        return Answer(question, "open", f"Difference: {because}")
+    found = difference_interval(first, second, generator(f"{above.game} {question}"))
+    verdict: Verdict = "open"
+    if found.low > 0 or found.high < 0:
+        verdict = "yes" if found.low > 0 else "no"
+    ending = "" if verdict != "open" else "; the interval holds 0"
+    return Answer(question, verdict, f"Difference: {told(found)} at {frames} frames{ending}.")
+
+
+def told(found: Estimate) -> str:
+    """An estimate in words; a dash in place of an interval, or of everything, that is missing."""
+    if found is None:
+        return "–"
+    return wording.written(found) if isinstance(found, Interval) else f"{wording.plain(found)} [–]"
+
+
+def seeds_told(group: Group) -> str:
+    """`3`, or how many of them came so far."""
+    total = len(group.runs) + len(group.behind)
+    return str(total) if not group.behind else f"{len(group.runs)} of {total}"
+
+
+def frames_told(group: Group) -> str:
+    """Frames played, and of how many if that is not the end."""
+    frames = wording.plain(group.frames)
+    is_whole = all(run.is_finished for run in group.runs)
+    return frames if is_whole else f"{frames} of {wording.plain(group.frames_to_play)}"
+
+
+def _seeds(group: Group) -> str:
+    few = len(group.runs) < LEAST_SEEDS
+    return f", {wording.counted(len(group.runs), 'seed')} only" if few else ""

@@ -1,0 +1,184 @@
+"""What did a training run write down? Its settings and scores, read as plain data.
+
+A run is a directory that `ezgreedy train` made, or what `ezgreedy collect` kept of one; both hold
+config.json and results.jsonl. Reading them needs neither the agents nor their networks, so figures
+can be redrawn where nothing can be trained.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ezgreedy import requirements as require
+from ezgreedy.results.store import read_results
+
+CONFIG_FILE, RESULTS_FILE, MANIFEST_FILE = "config.json", "results.jsonl", "manifest.json"
+# Stands in a directory that `ezgreedy collect` made, and in no other.
+COLLECTION_FILE = "collection.json"
+
+# Settings that change neither who learns nor how: runs that differ in these alone are one run.
+_NO_IDENTITY = ("frames", "device", "threads")
+
+
+@dataclass(frozen=True)
+class Score:
+    """One evaluation: how many training frames came before it, and the mean of its returns."""
+
+    frames: int
+    mean_return: float
+
+
+@dataclass(frozen=True)
+class Report:
+    """One stretch of training: its end, the episodes that finished in it and their mean return."""
+
+    frames: int
+    episodes: int
+    mean_return: float | None  # None if no episode finished
+    explored_share: float
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run as its files tell it.
+
+    Args:
+        path: its directory.
+        settings: all of them, plain.
+        version: of the package that began it.
+        scores: its evaluations, in order.
+        reports: on its training, in order.
+        manifest: what was noted when it was collected; empty if it was not.
+    """
+
+    path: Path
+    settings: Mapping[str, Any]
+    version: str
+    scores: Sequence[Score]
+    reports: Sequence[Report]
+    manifest: Mapping[str, Any]
+
+    @property
+    def game(self) -> str:
+        """What is played."""
+        return str(self.settings["game"])
+
+    @property
+    def agent(self) -> str:
+        """Who plays."""
+        return str(self.settings["agent"]["name"])
+
+    @property
+    def seed(self) -> int:
+        """Of everything random in it."""
+        return int(self.settings["seed"])
+
+    @property
+    def frames_to_play(self) -> int:
+        """How long it is meant to be."""
+        return int(self.settings["frames"])
+
+    @property
+    def frames(self) -> int:
+        """How far it came, by the last line of its results."""
+        ends = [score.frames for score in self.scores] + [entry.frames for entry in self.reports]
+        return max(ends, default=0)
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether its last evaluation was at its very end."""
+        return bool(self.scores) and self.scores[-1].frames >= self.frames_to_play
+
+    def identity(self, *, has_seed: bool = True) -> str:
+        """Equal for runs that differ at most in their length or in where they are computed.
+
+        Args:
+            has_seed: whether runs that differ in the seed differ.
+        """
+        left_out = _NO_IDENTITY if has_seed else (*_NO_IDENTITY, "seed")
+        kept = {name: value for name, value in self.settings.items() if name not in left_out}
+        return json.dumps(kept, sort_keys=True)
+
+
+def is_run(directory: Path) -> bool:
+    """Whether a directory holds a run, by the shape of its config.json."""
+    try:
+        config = json.loads((directory / CONFIG_FILE).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return isinstance(config, dict) and _is_of_run(config.get("settings"))
+
+
+def run_directories(source: Path) -> list[Path]:
+    """The runs that a directory is or holds, collections within it included.
+
+    A directory with a config.json that is not that of a run counts as well, so that reading it
+    tells what is wrong with it.
+    """
+    if (source / CONFIG_FILE).exists():
+        return [source]
+    places = [source, *(path.parent for path in sorted(source.glob(f"*/{COLLECTION_FILE}")))]
+    return [path.parent for place in places for path in sorted(place.glob(f"*/{CONFIG_FILE}"))]
+
+
+def read_run(directory: Path) -> Run:
+    """Reads a run, finished or not; a damaged one is refused by its file's name."""
+    config = read_mapping(directory / CONFIG_FILE)
+    settings: Any = config.get("settings")
+    if not _is_of_run(settings):
+        raise ValueError(f"{directory / CONFIG_FILE} was not made by ezgreedy train")
+    path = directory / RESULTS_FILE
+    records = read_results(path) if path.exists() else []
+    manifest = directory / MANIFEST_FILE
+    try:
+        return Run(
+            path=directory,
+            settings=settings,
+            version=str(config.get("ezgreedy", "")),
+            scores=[_score(record) for record in records if record["kind"] == "evaluation"],
+            reports=[_report(record) for record in records if record["kind"] == "training"],
+            manifest=read_mapping(manifest) if manifest.exists() else {},
+        )
+    except KeyError as error:
+        raise ValueError(f"{path} does not hold a run's results: no {error.args[0]!r}") from error
+    except TypeError as error:
+        raise ValueError(f"{path} does not hold a run's results: {error}") from error
+
+
+def read_mapping(path: Path) -> dict[str, Any]:
+    """A JSON file that holds names and values."""
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path} is damaged: not JSON") from error
+    if not isinstance(data, dict):
+        raise ValueError(f"{path} is damaged: not a mapping")
+    return data
+
+
+def _is_of_run(settings: Any) -> bool:
+    return (
+        isinstance(settings, dict)
+        and {"agent", "game", "seed", "frames"} <= settings.keys()
+        and isinstance(settings["agent"], dict)
+        and "name" in settings["agent"]
+    )
+
+
+def _score(record: Mapping[str, Any]) -> Score:
+    return Score(
+        require.integer("frames", record["frames"], least=0),
+        require.number("mean_return", record["mean_return"], least=-float("inf")),
+    )
+
+
+def _report(record: Mapping[str, Any]) -> Report:
+    mean = record.get("mean_return")
+    return Report(
+        require.integer("frames", record["frames"], least=0),
+        require.integer("episodes", record["episodes"], least=0),
+        None if mean is None else require.number("mean_return", mean, least=-float("inf")),
+        require.number("explored_share", record["explored_share"], 0.0, 1.0),
+    )

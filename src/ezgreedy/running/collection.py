@@ -1,0 +1,166 @@
+"""What of a run is worth keeping? Its settings, its scores and where they came from.
+
+A collection is a directory with one small directory for each run: config.json as it was,
+results.jsonl without the returns of single episodes, and manifest.json, which says how far the run
+came and how to make it again. Collecting a run again adds what is new and never changes what is
+there; nothing but runs of the same settings is written over or added to.
+"""
+
+from collections.abc import Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ezgreedy import requirements as require
+from ezgreedy.results.runs import (
+    COLLECTION_FILE,
+    CONFIG_FILE,
+    MANIFEST_FILE,
+    RESULTS_FILE,
+    Run,
+    read_mapping,
+    read_run,
+    run_directories,
+)
+from ezgreedy.results.store import ResultLog, read_results, write_json_atomically
+from ezgreedy.running.command_line import train_command
+from ezgreedy.running.plain import from_plain, with_later_settings
+from ezgreedy.running.settings import RunSettings
+
+FORMAT = 1
+
+# A million frames have thousands of episodes; curves and tables need their means alone.
+_LEFT_OUT = ("returns", "unfinished")
+_PACKAGES = ("ezgreedy", "numpy", "torch", "ale-py", "minatar")
+
+
+class Collected(NamedTuple):
+    """What became of one run."""
+
+    run: Run  # as it is in the collection now
+    num_new: int  # results that were not there before
+
+
+def collect(sources: Sequence[Path], out: Path, commit: str | None = None) -> list[Collected]:
+    """Copies what figures need of runs into a collection; all are checked before one is written.
+
+    Args:
+        sources: runs, or directories of runs.
+        out: the collection, made if there is none.
+        commit: of the code that made the runs, if known.
+    """
+    runs = _runs(sources)
+    _check_collection(out)
+    plans = [(run, _new_records(run, out / run.path.name)) for run in runs]
+    out.mkdir(parents=True, exist_ok=True)
+    write_json_atomically(out / COLLECTION_FILE, {"format": FORMAT, "kind": "ezgreedy collection"})
+    return [_write(run, out / run.path.name, new, commit) for run, new in plans]
+
+
+def _runs(sources: Sequence[Path]) -> list[Run]:
+    found: dict[str, Run] = {}
+    for source in sources:
+        directories = run_directories(source)
+        if not directories:
+            rule = "be a run of ezgreedy train, or a directory of runs"
+            raise require.refuse("RUN", rule, str(source))
+        for directory in directories:
+            name = directory.resolve().name
+            run = read_run(directory.resolve())
+            if name in found and found[name].path != run.path:
+                raise ValueError(f"two runs are called {name}: {found[name].path} and {run.path}")
+            found[name] = run
+    return list(found.values())
+
+
+def _check_collection(out: Path) -> None:
+    if not out.exists() or (out.is_dir() and not any(out.iterdir())):
+        return
+    rule = "be a new or an empty directory, or an earlier collection"
+    if not (out / COLLECTION_FILE).is_file():
+        raise require.refuse("--out", rule, str(out))
+    found = read_mapping(out / COLLECTION_FILE).get("format")
+    if found != FORMAT:
+        raise ValueError(
+            f"{out / COLLECTION_FILE} has format {found}, which needs another version of ezgreedy "
+            f"(this one has format {FORMAT})"
+        )
+
+
+def _new_records(run: Run, target: Path) -> list[dict[str, Any]]:
+    """What a collection lacks of a run; refused unless both begin alike."""
+    records = [
+        {name: value for name, value in record.items() if name not in _LEFT_OUT}
+        for record in _records(run.path)
+    ]
+    if not target.exists() or target.resolve() == run.path:
+        return records if target.resolve() != run.path else []
+    config = target / CONFIG_FILE
+    if not config.exists() and any(target.iterdir()):
+        raise ValueError(f"{target} holds something else than a collected run")
+    if config.exists() and read_mapping(config) != read_mapping(run.path / CONFIG_FILE):
+        raise ValueError(f"{target} holds a run of other settings than {run.path}")
+    old = _records(target)
+    shared = min(len(old), len(records))
+    if old[:shared] != records[:shared]:
+        raise ValueError(f"{target} holds other results of the same settings than {run.path}")
+    return records[shared:]
+
+
+def _records(directory: Path) -> list[dict[str, Any]]:
+    path = directory / RESULTS_FILE
+    return read_results(path) if path.exists() else []
+
+
+def _write(
+    run: Run, target: Path, new: Sequence[Mapping[str, Any]], commit: str | None
+) -> Collected:
+    target.mkdir(exist_ok=True)
+    if not (target / CONFIG_FILE).exists():
+        write_json_atomically(target / CONFIG_FILE, read_mapping(run.path / CONFIG_FILE))
+    # In order: a crash leaves the beginning of the results, to which the next call adds the rest.
+    with ResultLog(target / RESULTS_FILE) as log:
+        for record in new:
+            log.append(record)
+    path = target / MANIFEST_FILE
+    before = read_mapping(path) if path.exists() else {}
+    now = _manifest(read_run(target), before, commit, has_news=bool(new))
+    if now != before:
+        write_json_atomically(path, now)
+    return Collected(read_run(target), len(new))
+
+
+def _manifest(
+    run: Run, before: Mapping[str, Any], commit: str | None, *, has_news: bool
+) -> dict[str, Any]:
+    packages = {name: found for name in _PACKAGES if (found := _version(name)) is not None}
+    return {
+        "format": FORMAT,
+        "run": run.path.name,
+        "command": _command(run),
+        "commit": commit if commit is not None else before.get("commit"),
+        "ezgreedy": run.version,
+        # A run does not note the packages it ran with; these are the collector's.
+        "packages_when_collected": packages
+        if has_news
+        else before.get("packages_when_collected", packages),
+        "frames": run.frames,
+        "frames_to_play": run.frames_to_play,
+        "is_finished": run.is_finished,
+    }
+
+
+def _command(run: Run) -> str | None:
+    """None for settings of a later version, which this one cannot put into words."""
+    try:
+        settings = from_plain(with_later_settings(run.settings))
+    except (ValueError, TypeError):
+        return None
+    return train_command(settings) if isinstance(settings, RunSettings) else None
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None

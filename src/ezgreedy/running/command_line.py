@@ -1,0 +1,97 @@
+"""Which command begins this run? The inverse of how `ezgreedy train` reads its arguments."""
+
+import shlex
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass, replace
+from typing import Any
+
+from ezgreedy.agents.presets import PRESETS
+from ezgreedy.agents.sequence_presets import SEQUENCE_PRESETS
+from ezgreedy.running.plain import with_setting
+from ezgreedy.running.scales import SCALES, preset
+from ezgreedy.running.settings import RunSettings
+
+
+def train_command(settings: RunSettings) -> str | None:
+    """The shortest `ezgreedy train` with these settings, but for `--out`.
+
+    None if there is none: the agent is not a preset's kin, or differs from it where `--set` does
+    not reach.
+    """
+    if settings.agent.name not in {**PRESETS, **SEQUENCE_PRESETS}:
+        return None
+    commands = [_command(settings, scale) for scale in SCALES]
+    return min((command for command in commands if command is not None), key=len, default=None)
+
+
+def _command(settings: RunSettings, scale: str) -> str | None:
+    base = SCALES[scale](preset(settings.agent.name), settings.game)
+    words = ["ezgreedy", "train", settings.agent.name, "--game", settings.game]
+    if scale != "paper":
+        words += ["--scale", scale]
+    for name, default in (("frames", base.frames), ("seed", 0), ("device", base.device)):
+        if getattr(settings, name) != default:
+            words += [f"--{name}", str(getattr(settings, name))]
+    base = replace(base, frames=settings.frames, seed=settings.seed, device=settings.device)
+    texts = {path: _text(value) for path, value in _differences(base, settings, "")}
+    known = {path: text for path, text in texts.items() if text is not None}
+    ordered = _ordered(base, known)
+    if len(ordered) < len(texts):
+        return None
+    for path in ordered:
+        words += ["--set", shlex.quote(f"{path}={known[path]}")]
+    return " ".join(words)
+
+
+def _ordered(settings: RunSettings, texts: dict[str, str]) -> list[str]:
+    """The changes in an order in which each is allowed; short if there is none.
+
+    A replay must have room for its least filling, say, so the filling has to shrink first.
+    """
+    ordered: list[str] = []
+    waiting = list(texts)
+    while waiting:
+        for path in waiting:
+            try:
+                settings = with_setting(settings, path, texts[path])
+            except ValueError:
+                continue
+            ordered.append(path)
+            waiting.remove(path)
+            break
+        else:
+            break
+    return ordered
+
+
+def _differences(base: Any, settings: Any, path: str) -> Iterator[tuple[str, Any]]:
+    for field in fields(base):
+        before, now = getattr(base, field.name), getattr(settings, field.name)
+        name = f"{path}.{field.name}" if path else field.name
+        if before == now:
+            continue
+        if is_dataclass(before) and type(before) is type(now):
+            yield from _differences(before, now, name)
+        else:
+            yield name, now
+
+
+def _text(value: Any) -> str | None:
+    """As `--set` reads it; None if it cannot."""
+    if is_dataclass(value) and not isinstance(value, type):
+        given = {
+            field.name: getattr(value, field.name)
+            for field in fields(value)
+            if getattr(value, field.name) != field.default
+        }
+        if not all(_is_number(number) for number in given.values()):
+            return None
+        arguments = ",".join(f"{name}={number!r}" for name, number in given.items())
+        return f"{type(value).__name__}({arguments})"
+    if value is None or isinstance(value, (bool, str)) or _is_number(value):
+        return str(value)
+    return None
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
