@@ -58,6 +58,7 @@ bench: $(DEV)
 	$(BIN)/python benchmarks/rainbow.py
 	$(BIN)/python benchmarks/replay.py
 	$(BIN)/python benchmarks/r2d2.py
+	$(BIN)/python benchmarks/fleet.py
 
 clean:
 	rm -rf $(VENV) out .pytest_cache .mypy_cache .ruff_cache .hypothesis
