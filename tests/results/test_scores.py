@@ -47,6 +47,10 @@ def test_scores_by_hand():
     assert human_gap_of_runs(BY_HAND) == pytest.approx(1 - 4.5 / 6)
 
 
+def test_the_median_is_of_means_over_seeds_and_no_mean_of_medians():
+    assert median(np.array([[0.0, 1.0, 8.0], [6.0, 7.0, 0.0]])) == 4.0  # of 3, 4, 4; not of 1 and 6
+
+
 def test_the_median_of_an_even_number_of_games_is_between_two():
     assert median(np.array([[1.0, 9.0, 2.0, 4.0]])) == 3.0
 
@@ -189,6 +193,14 @@ def test_what_is_missing_is_named_and_every_game_counts_the_same_number_of_runs(
     np.testing.assert_array_equal(found.values, [[1.0, 4.0, 2.0], [3.0, 6.0, 7.0]])
     assert found.missing == Missing(("d",), (("b", 0), ("c", 1)), (("a", 2),))
     assert str(found.missing) == "d; b seed 0; c seed 1; a seed 2 (not used)"
+
+
+def test_runs_keep_the_order_of_their_seeds():
+    values = np.arange(120.0).reshape(60, 2)
+    values[::2, 0] = NAN
+    found = complete(Scores(("a", "b"), tuple(range(60)), values))
+    np.testing.assert_array_equal(found.values[:, 0], values[1::2, 0])
+    np.testing.assert_array_equal(found.values[:, 1], values[:30, 1])
 
 
 def test_a_game_with_fewer_seeds_than_asked_for_is_missing():
