@@ -1,0 +1,206 @@
+"""What did training runs score, at its end, at its best and along the way?
+
+Paper: tables are of "the final trained agents", and of "best (instead of final) evaluation scores
+for each training run". Final is a run's evaluation at a number of frames that all runs share, best
+the highest of its evaluations until then; either is taken within a run, before seeds are averaged.
+Runs that have not come that far are missing, and named.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ezgreedy import requirements as require
+from ezgreedy.requirements import FloatArray, IntArray
+from ezgreedy.results.runs import Run, Score
+from ezgreedy.results.scores import (
+    Complete,
+    Missing,
+    Scores,
+    Suite,
+    complete,
+    human_normalised,
+    scores_of,
+)
+
+# What runs of one agent may differ in and still be put together.
+_OWN = ("game", "seed", "frames", "device", "threads", "frames_per_report")
+
+
+@dataclass(frozen=True)
+class TrainingScores:
+    """One agent's scores as its games count them, after the same number of frames in every run.
+
+    Args:
+        frames: of training, in each run.
+        final: the evaluation there.
+        best: the highest evaluation until there, the one at frame 0 included.
+        behind: game and seed of runs that have not come so far.
+    """
+
+    frames: int
+    final: Scores
+    best: Scores
+    behind: tuple[tuple[str, int], ...]
+
+
+class ScoreCurves(NamedTuple):
+    """Human-normalised scores over training, for any statistic: `median(curves.values)`.
+
+    Args:
+        frames: of training, [points].
+        games: those that count, all along.
+        values: [points, seeds, games]; a row is the same run at every point.
+        missing: games and runs that are left out, all along.
+    """
+
+    frames: IntArray
+    games: tuple[str, ...]
+    values: FloatArray
+    missing: Missing
+
+
+def by_agent(runs: Sequence[Run]) -> dict[str, list[Run]]:
+    """Runs by the names of their agents, in order of game and seed.
+
+    Runs of one name that differ in more than game, seed and length are refused, with the settings
+    in which they differ; so is a run that is there twice.
+    """
+    found: dict[str, list[Run]] = {}
+    for run in sorted(runs, key=lambda run: (run.agent, run.game, run.seed)):
+        found.setdefault(run.agent, []).append(run)
+    for together in found.values():
+        _check_alike(together)
+    return found
+
+
+def shared_frames(runs: Sequence[Run]) -> int:
+    """The number of frames until which all runs have been evaluated; 0 if one never was."""
+    return max(min((_reached(run) for run in runs), default=0), 0)
+
+
+def training_scores(
+    runs: Sequence[Run], frames: int | None = None, seeds: Sequence[int] = ()
+) -> TrainingScores:
+    """Final and best scores of one agent's runs.
+
+    Args:
+        runs: of one agent, see `by_agent`.
+        frames: after how many; as many as the shortest run is meant to have, unless told
+            otherwise. The evaluation there is the first that is not before.
+        seeds: that there should be, if more than there are.
+    """
+    _check_alike(runs)
+    until = min(run.frames_to_play for run in runs) if frames is None else frames
+    until = require.integer("frames", until, least=0)
+    behind = tuple((run.game, run.seed) for run in runs if _reached(run) < until)
+    if len(behind) == len(runs):
+        raise require.refuse("frames", "be reached by a run", until)
+    return TrainingScores(
+        until,
+        scores_of(((run.game, run.seed, _final(run, until)) for run in runs), seeds),
+        scores_of(((run.game, run.seed, _best(run, until)) for run in runs), seeds),
+        behind,
+    )
+
+
+def score_curves(
+    runs: Sequence[Run],
+    frames: int | None = None,
+    suite: Suite | None = None,
+    least_seeds: int = 1,
+) -> ScoreCurves:
+    """Normalised scores at every evaluation that runs share, of the runs that come to the end.
+
+    The games and runs are the same at every point, those of the last: a curve over whichever runs
+    are there would rise and fall with their coming and going.
+
+    Args:
+        runs: of one agent, see `by_agent`.
+        frames: where curves end; the length of the shortest run unless told otherwise.
+        suite: what each game is measured by; the 57 of Atari unless told otherwise.
+        least_seeds: a game with fewer runs than this counts as missing.
+    """
+    until = training_scores(runs, frames).frames
+    points = sorted(_shared_points(runs, until))
+    tables = [_table(runs, (point, until), suite, least_seeds) for point in points]
+    return ScoreCurves(
+        np.array(points, dtype=np.int64),
+        tables[-1].games,
+        np.stack([table.values for table in tables]),
+        tables[-1].missing,
+    )
+
+
+def _table(
+    runs: Sequence[Run], frames: tuple[int, int], suite: Suite | None, least_seeds: int
+) -> Complete:
+    """Scores after the first frames, of the runs that come to the second."""
+    point, until = frames
+    scores = scores_of(
+        (run.game, run.seed, _final(run, point) if _reached(run) >= until else None) for run in runs
+    )
+    return complete(human_normalised(scores, suite), least_seeds)
+
+
+def _shared_points(runs: Sequence[Run], until: int) -> set[int]:
+    """Frames at which every run that comes to the end was evaluated, and the end."""
+    points = [
+        {score.frames for score in run.scores if score.frames < until}
+        for run in runs
+        if _reached(run) >= until
+    ]
+    return set.intersection(*points) | {until}
+
+
+def _reached(run: Run) -> int:
+    return max((score.frames for score in run.scores), default=-1)
+
+
+def _until(run: Run, frames: int) -> Iterator[Score]:
+    """Evaluations until the first that is not before these frames, which a run can overshoot."""
+    for score in sorted(run.scores, key=lambda score: score.frames):
+        yield score
+        if score.frames >= frames:
+            return
+
+
+def _final(run: Run, frames: int) -> float | None:
+    returns = [score.mean_return for score in _until(run, frames)]
+    return returns[-1] if _reached(run) >= frames else None
+
+
+def _best(run: Run, frames: int) -> float | None:
+    returns = [score.mean_return for score in _until(run, frames)]
+    return max(returns) if _reached(run) >= frames else None
+
+
+def _check_alike(runs: Sequence[Run]) -> None:
+    if not runs:
+        raise require.refuse("runs", "hold at least one", runs)
+    seen: dict[tuple[str, int], Run] = {}
+    for run in runs:
+        other = seen.setdefault((run.game, run.seed), run)
+        if other is not run:
+            raise require.refuse(
+                "runs",
+                "hold each game and seed of an agent once",
+                require.Described(f"{run.game}, seed {run.seed}, in {other.path} and {run.path}"),
+            )
+        names = _differences(runs[0].settings, run.settings)
+        if names:
+            rule = "differ in game, seed and length alone"
+            differ = f"{runs[0].path} and {run.path}, which differ in {', '.join(names)}"
+            raise require.refuse("runs", rule, require.Described(differ))
+
+
+def _differences(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[str]:
+    names = sorted({*first, *second} - {*_OWN})
+    return [name for name in names if _plain(first, name) != _plain(second, name)]
+
+
+def _plain(settings: Mapping[str, Any], name: str) -> str:
+    return json.dumps(settings.get(name), sort_keys=True)
