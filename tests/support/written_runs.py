@@ -8,7 +8,7 @@ from ezgreedy.agents.presets import PRESETS
 from ezgreedy.results.store import ResultLog
 from ezgreedy.running.plain import with_setting
 from ezgreedy.running.run_directory import RunDirectory
-from ezgreedy.running.settings import laptop_scale
+from ezgreedy.running.scales import laptop_scale
 
 
 def write_run(
