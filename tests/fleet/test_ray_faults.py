@@ -11,8 +11,10 @@ import pytest
 from ezgreedy.fleet import session as sessions
 from ezgreedy.fleet import watchdog
 from ezgreedy.fleet.coordinator import FleetTraining
+from ezgreedy.fleet.roles import ActorRole
 from ezgreedy.fleet.session import ClusterSession, LocalSession, ask, end_deserted_sessions
-from ezgreedy.fleet.settings import FleetSettings, Patience
+from ezgreedy.fleet.settings import FleetSettings, Patience, spread
+from ezgreedy.fleet.transport import unpack
 from support.small_runs import small_sequence_run
 
 pytestmark = [
@@ -130,6 +132,32 @@ def test_a_process_that_hangs_is_replaced(training):
     turn_until(training, lambda: training.pids()["actor 0"] not in (None, stopped))
     goes_on(training)
     assert not Path(f"/proc/{stopped}").exists()
+
+
+@pytest.mark.slow
+def test_tapes_of_two_processes_are_those_of_one(session):
+    import ray
+
+    from ezgreedy.fleet.crew import recruit
+
+    def tapes(packed):
+        return {
+            (window.lane, window.episode, window.start): block.actions.tolist()
+            for window in unpack(packed)
+            for block in window.blocks
+        }
+
+    whole = ActorRole()
+    whole.begin(SETTINGS, 0, spread(8, 1)[0], 0, None)
+    expected = tapes(whole.play(60, 0, None)[1])
+    found = {}
+    for number, where in enumerate(spread(8, 2)):
+        role = recruit(ActorRole, num_cpus=0)
+        ray.get(role.begin.remote(SETTINGS, number, where, 0, None), timeout=SECONDS)
+        found |= tapes(ray.get(role.play.remote(60, 0, None), timeout=SECONDS)[1])
+        ray.kill(role)
+    assert len(expected) > 50
+    assert found == expected
 
 
 def test_samples_keep_to_their_ratio(training):

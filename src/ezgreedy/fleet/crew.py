@@ -53,6 +53,7 @@ class Member:
     waking_since: float = field(default_factory=time.monotonic)
     ping: Any = None
     ping_sent: float = 0.0
+    last_settled: float = 0.0  # when it was last done with something
 
 
 def recruit(role: type, num_cpus: float = 1.0, num_gpus: float = 0.0, **options: Any) -> Any:
@@ -187,6 +188,7 @@ class Crew:
         import ray
         from ray.exceptions import RayActorError, RayError, RayTaskError
 
+        call.member.last_settled = time.monotonic()
         try:
             value = ray.get(call.ref, timeout=self.patience.silence)
         except RayTaskError as error:
@@ -262,7 +264,9 @@ class Crew:
             self.kill(member, f"no sign of life for {patience.silence:g} s")
             return
         for call in list(self._calls.values()):
-            if call.member is member and now - call.sent > call.limit:
+            # Not from when it was asked, for it may have had something else to do first.
+            begun = max(call.sent, member.last_settled)
+            if call.member is member and now - begun > call.limit:
                 self.kill(member, f"one task took more than {call.limit:g} s")
                 return
 

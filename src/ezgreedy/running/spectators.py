@@ -93,9 +93,11 @@ class Bar:
         )
         if self._bar.disable and now - self._last_line >= _SECONDS_BETWEEN_LINES:
             self._last_line = now
-            left = max(self._total - frames, 0) / max(self._speed, 1e-9)
             line = f"{frames:,} of {self._total:,} frames, {self._speed:,.0f} frames/s"
-            self._tell(f"{line}, about {_duration(left)} left" + (f", {news}" if news else ""))
+            if self._speed > 0.0:  # it is not while processes are being started
+                left = max(self._total - frames, 0) / self._speed
+                line += f", about {_duration(left)} left"
+            self._tell(line + (f", {news}" if news else ""))
 
     def see_record(self, record: dict[str, Any]) -> None:
         """Takes the last evaluation and the share of exploratory steps from it."""
