@@ -1,4 +1,4 @@
-"""Sweeps through the command line: real tiny runs in real processes, stopped, broken and resumed."""
+"""Sweeps through the command line: tiny real runs in processes that stop, break and go on."""
 
 import errno
 import json
@@ -85,7 +85,9 @@ def test_sweeps_have_the_runs_of_the_paper():
 
 def test_ids_are_readable_and_differ_wherever_settings_do():
     runs = [run for sweep in sweeps().values() for run in members(sweep)]
-    assert len({run.id for run in runs}) == len({run.settings for run in runs}) == len(runs)
+    assert len({run.id for run in runs}) == len(runs)
+    hashes = {run.id.rpartition("_")[2] for run in runs}
+    assert len(hashes) == len({run.settings for run in runs}) > 2000
     assert runs[0].id.startswith("Alien_rainbow_seed0_")
     law = next(run for run in runs if run.variant == "geometric0.9")
     assert law.settings.agent.durations.decay == 0.9
@@ -171,7 +173,7 @@ def test_a_killed_sweep_lets_its_runs_save_and_goes_on_with_each_once(tmp_path):
     out = tmp_path / "out"
     command = [
         *(sys.executable, "-m", "ezgreedy", "sweep", "minatar", "--out", str(out), *SMALL),
-        *(*BREAKOUT, "--seeds", "3", "--frames", "3000"),
+        *(*BREAKOUT, "--frames", "2000"),
     ]
     for number, code in ((signal.SIGINT, 130), (signal.SIGKILL, -9)):
         process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
@@ -184,10 +186,10 @@ def test_a_killed_sweep_lets_its_runs_save_and_goes_on_with_each_once(tmp_path):
         states = [RunDirectory(path).status().get("state") for path in run_directories(out)]
         assert "paused" in states
         assert not set(states) - {"paused", "finished", None}
-    assert sweep(out, *BREAKOUT, "--seeds", "3", "--frames", "3000") == 0
+    assert sweep(out, *BREAKOUT, "--frames", "2000") == 0
     runs = [read_run(path) for path in run_directories(out)]
-    assert [run.seed for run in runs] == [0, 1, 2]
-    due = [*range(0, 3000, 200), 3000]
+    assert [run.seed for run in runs] == [0, 1]
+    due = [*range(0, 2001, 200)]
     assert all([score.frames for score in run.scores] == due for run in runs)
 
 
@@ -207,8 +209,6 @@ def is_alive(pid):
 
 def test_a_run_that_another_process_owns_is_waited_for(tmp_path, capsys):
     out = tmp_path / "out"
-    one = members(find("minatar"))  # the sweep below makes its directory itself
-    assert one
     begun = threading.Event()
     place = SweepDirectory(out)
 

@@ -22,7 +22,11 @@ from ezgreedy.results.store import InUseError
 from ezgreedy.running.sweep_directory import is_full_disk
 
 _context = multiprocessing.get_context("forkserver")
-_MODULES = ["ezgreedy.running.driver", "ezgreedy.agents.r2d2", "ezgreedy.agents.rainbow"]
+_MODULES = [
+    *("ezgreedy.running.driver", "ezgreedy.agents.r2d2", "ezgreedy.agents.rainbow"),
+    *("tensorboardX", "torch._dynamo"),  # the second for the first optimiser, which takes seconds
+]
+_GAMES = ["ale_py", "minatar", "gymnasium"]  # as far as the sweep has met games that need them
 
 ENDED, IN_USE, NO_ROOM, BROKEN = "ended", "in use", "no room", "broken"
 
@@ -46,7 +50,7 @@ class Job:
     def __init__(self, function: Callable[..., Any], arguments: tuple[Any, ...], log: Path) -> None:
         # Before the first process: libraries read it when they are loaded.
         os.environ.setdefault("OMP_NUM_THREADS", "1")
-        _context.set_forkserver_preload(_MODULES)
+        _context.set_forkserver_preload(_MODULES + [name for name in _GAMES if name in sys.modules])
         self._reader, writer = _context.Pipe(duplex=False)
         self._process: ForkServerProcess = _context.Process(
             target=_call, args=(function, arguments, log, writer)
