@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -276,9 +277,24 @@ def test_damaged_results_of_a_finished_run_are_reported_and_left(finished, capsy
     told = capsys.readouterr().err
     assert "line 2: damaged, its number or checksum is wrong" in told
     assert "failed for good" in told
+    assert "0 running, 1 failed, 0 pending" in told
     assert len(results.read_bytes()) == len(whole)
     results.write_bytes(whole)
     place.file.write_text(text)
+
+
+def test_a_run_directory_of_something_else_is_left(finished):
+    place = SweepDirectory(finished)
+    run = members(find("minatar"), [])[0]
+    place.run(run.id).path.mkdir()
+    (place.run(run.id).path / "thesis.tex").write_text("precious")
+    with pytest.raises(OSError, match="not empty"):
+        place.begin(run)
+    assert (place.run(run.id).path / "thesis.tex").read_text() == "precious"
+    (place.run(run.id).path / "thesis.tex").unlink()
+    assert place.begin(run) == place.run(run.id).path
+    assert place.run(run.id).settings() == run.settings
+    shutil.rmtree(place.run(run.id).path)
 
 
 def test_a_directory_is_swept_by_one_process(finished, capsys):

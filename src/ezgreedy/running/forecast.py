@@ -4,6 +4,7 @@ Speeds are measured: in runs of the same agent that the sweep already has, or in
 playing and learning. Sizes follow from the settings, and are upper bounds.
 """
 
+import os
 import shutil
 import statistics
 import time
@@ -130,7 +131,10 @@ def forecast(
     return Forecast(
         num_runs=len(to_do),
         frames=frames,
-        seconds=seconds / min(num_jobs, max(len(to_do), 1)) if is_known else None,
+        # Speeds are those of one process; more of them than cores would only share.
+        seconds=seconds / max(min(num_jobs, os.cpu_count() or 1, len(to_do)), 1)
+        if is_known
+        else None,
         disk=disk,
         memory=sum(at_once) + len(at_once) * _PROCESS_BYTES,
         free_disk=shutil.disk_usage(_existing(directory)).free,

@@ -177,12 +177,12 @@ class SweepDirectory:
         except ValueError as error:
             return RunState(*known, FAILED, 0, to_play, reason=f"status.json is damaged: {error}")
         frames, speed = int(status.get("frames", 0)), status.get("frames_per_second") or None
-        if status.get("state") == FINISHED:
-            state = DONE
-        elif status.get("state") == RUNNING and _is_alive(status):
+        if status.get("state") == RUNNING and _is_alive(status):
             state = RUNNING
+        elif entry["failure"]:  # which is forgotten as soon as it is tried again
+            state = FAILED
         else:
-            state = FAILED if entry["failure"] else PENDING
+            state = DONE if status.get("state") == FINISHED else PENDING
         reason = entry["failure"] if state == FAILED else ""
         return RunState(*known, state, frames, to_play, speed, reason)
 

@@ -112,7 +112,9 @@ class Sweeping:
         self.place.write()
         try:
             directory = self.place.begin(member)
-        except (ValueError, KeyError) as error:  # damaged: trying again would not help
+        except (ValueError, OSError) as error:  # damaged: trying again would not help
+            if isinstance(error, OSError) and is_full_disk(error.errno):
+                raise
             self._give_up(member, str(error))
             return
         arguments = (directory, self.seconds_between_checkpoints)
