@@ -27,9 +27,9 @@ SECONDS_WITHOUT_ASKING = 3600.0
 MOST_SHARE_OF_DISK = 0.9
 MOST_SHARE_OF_MEMORY = 0.8
 
-# Python, PyTorch and networks: 0.3 to 0.5 GB were seen.
+# Python, PyTorch and games: 0.48 GB were seen, part of which processes share.
 _PROCESS_BYTES = 500_000_000
-# Two checkpoints of Atari's networks with their optimiser, and event files.
+# Two checkpoints of Atari's networks with their optimiser, by their number of weights.
 _CHECKPOINT_BYTES = 250_000_000
 _SMALL_CHECKPOINT_BYTES = 20_000_000
 _SMALL_FRAME = 2000  # pixels; MinAtar has 1,000 at most

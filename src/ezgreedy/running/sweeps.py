@@ -92,7 +92,7 @@ def sweeps() -> dict[str, Sweep]:
 # Paper: "an ablation on distributions with our R2D2-based εz-greedy agent over six games" (Figure
 # 2). Deviation: neither the games nor the hyper-parameters are in its text. These games are the
 # hard exploration games and two in which a long way has to be gone in one direction; the laws are
-# among those of our chain, with their means from 2 to hundreds of steps.
+# among those of our chain, with means from 1.4 to some 300 steps.
 _DURATION_GAMES = ("Freeway", "Gravitar", "MontezumaRevenge", "Pitfall", "PrivateEye", "Venture")
 _DURATION_LAWS: tuple[DurationLaw, ...] = (
     *(Zeta(mu) for mu in (1.25, 1.5, 2.0, 2.5, 3.0)),
