@@ -18,6 +18,7 @@ from ezgreedy.commands import (
     looking,
     reporting,
     reproducing,
+    sweeping,
     training,
 )
 
@@ -51,6 +52,7 @@ def _parser() -> argparse.ArgumentParser:
     coverage.add_parser(commands)
     reporting.add_parser(commands)
     training.add_parsers(commands)
+    sweeping.add_parser(commands)
     looking.add_parsers(commands)
     collecting.add_parser(commands)
     return parser

@@ -11,7 +11,7 @@ from ezgreedy.commands.training import _settings
 from ezgreedy.exploration.durations import Geometric, PlusOne, Zeta
 from ezgreedy.running.command_line import train_command
 from ezgreedy.running.plain import as_plain, from_plain, with_later_settings, with_setting
-from ezgreedy.running.settings import laptop_scale, paper_scale
+from ezgreedy.running.scales import laptop_scale, paper_scale
 from support.small_runs import small_run
 
 

@@ -79,7 +79,7 @@ def _reproduce(parsed: argparse.Namespace) -> int:
         out=parsed.out,
         scale=parsed.scale,
         num_seeds=parsed.seeds,
-        num_processes=_num_cores() if parsed.jobs is None else parsed.jobs,
+        num_processes=num_cores() if parsed.jobs is None else parsed.jobs,
         resumes=parsed.resume,
         changes=tuple(parsed.changes),
     )
@@ -89,7 +89,7 @@ def _reproduce(parsed: argparse.Namespace) -> int:
     return runner.reproduce(experiments, plan)
 
 
-def _num_cores() -> int:
+def num_cores() -> int:
     """Cores this process may use, which can be fewer than the machine has."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))

@@ -17,6 +17,8 @@ from ezgreedy.results.store import read_results
 CONFIG_FILE, RESULTS_FILE, MANIFEST_FILE = "config.json", "results.jsonl", "manifest.json"
 # Stands in a directory that `ezgreedy collect` made, and in no other.
 COLLECTION_FILE = "collection.json"
+# Stands in a directory that `ezgreedy sweep` made, beside the directory of its runs.
+SWEEP_FILE, SWEEP_RUNS = "sweep.json", "runs"
 
 # Settings that change neither who learns nor how: runs that differ in these alone are one run.
 _NO_IDENTITY = ("frames", "device", "threads")
@@ -112,13 +114,15 @@ def is_run(directory: Path) -> bool:
 
 
 def run_directories(source: Path) -> list[Path]:
-    """The runs that a directory is or holds, collections within it included.
+    """The runs that a directory is or holds, collections within it included; those of a sweep.
 
     A directory with a config.json that is not that of a run counts as well, so that reading it
     tells what is wrong with it.
     """
     if (source / CONFIG_FILE).exists():
         return [source]
+    if (source / SWEEP_FILE).exists():
+        source = source / SWEEP_RUNS
     places = [source, *(path.parent for path in sorted(source.glob(f"*/{COLLECTION_FILE}")))]
     return [path.parent for place in places for path in sorted(place.glob(f"*/{CONFIG_FILE}"))]
 

@@ -28,6 +28,10 @@ _ROW_OF_NUMBERS = re.compile(r'\[\n[^\[\]{}"]*\]')
 _log = logging.getLogger(__name__)
 
 
+class InUseError(ValueError):
+    """A result file that another process writes at the moment."""
+
+
 class ResultLog:
     """The one writer of a result file.
 
@@ -92,7 +96,7 @@ class ResultLog:
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            raise ValueError(f"{self.path} is being written by another process") from error
+            raise InUseError(f"{self.path} is being written by another process") from error
 
     def __enter__(self) -> "ResultLog":
         return self

@@ -179,6 +179,7 @@ class _Run:
         self._checkpoints, self._spectators = checkpoints, spectators
         self._interruption = interruption
         self.num_saves = 0
+        self._begun = (time.monotonic(), training.frames)
 
     def to_the_end(self, options: DriveOptions) -> int:
         """Steps, reports, evaluates and saves until all is done or somebody interrupts."""
@@ -236,6 +237,12 @@ class _Run:
         self._checkpoints.save(self.num_saves, state)
 
     def _status(self, state: str) -> None:
+        training = self._training
+        seconds = time.monotonic() - self._begun[0]
         self._place.write_status(
-            state, frames=self._training.frames, frames_to_play=self._training.settings.frames
+            state,
+            frames=training.frames,
+            frames_to_play=training.settings.frames,
+            # Of this process, evaluations included; what a forecast goes by.
+            frames_per_second=round((training.frames - self._begun[1]) / max(seconds, 1e-3), 1),
         )

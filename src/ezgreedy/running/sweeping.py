@@ -1,0 +1,216 @@
+"""The loop around a sweep: begin runs, see them end, try again what broke, and go on.
+
+Nothing that it decides by is in memory alone: a sweep that was stopped or killed, and begun again
+by the same command, skips what is finished, continues what was interrupted and begins the rest.
+"""
+
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from multiprocessing.connection import wait
+
+from ezgreedy import requirements as require
+from ezgreedy.running.forecast import duration, left
+from ezgreedy.running.interruption import Interruption
+from ezgreedy.running.run_directory import RUNNING
+from ezgreedy.running.sweep_directory import (
+    DONE,
+    FAILED,
+    PENDING,
+    STATES,
+    SweepDirectory,
+    is_full_disk,
+)
+from ezgreedy.running.sweep_jobs import BROKEN, ENDED, IN_USE, NO_ROOM, Job, Outcome, run_to_the_end
+from ezgreedy.running.sweeps import Member
+
+MOST_JOBS = 1024
+NUM_RETRIES = 2
+_SECONDS_BETWEEN_LINES = 30.0
+_SECONDS_TO_SAVE = 120.0  # a whole replay may have to be written
+
+
+@dataclass
+class _Attempt:
+    """A run that is waiting for its turn."""
+
+    member: Member
+    num_failures: int = 0
+    not_before: float = 0.0  # by time.monotonic()
+
+
+@dataclass
+class Sweeping:
+    """The runs of a sweep on their way, on this machine.
+
+    Args:
+        place: the sweep's directory, open.
+        num_jobs: how many runs go on at once.
+        seconds_between_checkpoints: of each run, at least so many.
+        say: where lines for people go.
+    """
+
+    place: SweepDirectory
+    num_jobs: int
+    seconds_between_checkpoints: float
+    say: Callable[[str], None]
+    _waiting: deque[_Attempt] = field(default_factory=deque)
+    _jobs: dict[int, tuple[_Attempt, Job]] = field(default_factory=dict)  # by sentinel
+    _no_room: str = ""
+    _num_failed: int = 0
+    _said: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        require.integer("--jobs", self.num_jobs, least=1, most=MOST_JOBS)
+        require.number("--checkpoint-seconds", self.seconds_between_checkpoints, 0.0)
+
+    def to_the_end(self, members: Sequence[Member]) -> int:
+        """Runs all that is not done yet; returns the exit code."""
+        self._waiting = deque(_Attempt(member) for member in members if not self._is_done(member))
+        self.place.note_jobs(self.num_jobs)
+        with Interruption() as interruption:
+            try:
+                self._loop(interruption)
+            except OSError as error:
+                if not is_full_disk(error.errno):
+                    raise
+                self._no_room = f"{error.strerror}: {error.filename}"
+            finally:
+                self._stop_all()
+            return self._ending(interruption)
+
+    def _loop(self, interruption: Interruption) -> None:
+        last_line = time.monotonic()
+        while (self._waiting or self._jobs) and not interruption.requested and not self._no_room:
+            self._start_what_is_due()
+            # The waiting ends with any job, and often enough to notice a signal.
+            for sentinel in wait(list(self._jobs), timeout=0.2):
+                assert isinstance(sentinel, int)
+                self._see_end(*self._jobs.pop(sentinel))
+            if not self._jobs:
+                time.sleep(0.05)
+            if time.monotonic() - last_line >= _SECONDS_BETWEEN_LINES:
+                last_line = time.monotonic()
+                self.say(summary(self.place))
+
+    def _start_what_is_due(self) -> None:
+        now = time.monotonic()
+        for attempt in list(self._waiting):
+            if len(self._jobs) >= self.num_jobs:
+                return
+            if attempt.not_before > now:
+                continue
+            self._waiting.remove(attempt)
+            self._start(attempt)
+
+    def _start(self, attempt: _Attempt) -> None:
+        member = attempt.member
+        if self.place.note_code(member.id) and attempt.num_failures == 0:
+            self._say_once(f"{member.id} was begun by another version of the code")
+        self.place.note_failure(member.id, "")
+        self.place.write()
+        try:
+            directory = self.place.begin(member)
+        except (ValueError, OSError) as error:  # damaged: trying again would not help
+            if isinstance(error, OSError) and is_full_disk(error.errno):
+                raise
+            self._give_up(member, str(error))
+            return
+        arguments = (directory, self.seconds_between_checkpoints)
+        job = Job(run_to_the_end, arguments, self.place.log(member.id))
+        self._jobs[job.sentinel] = (attempt, job)
+
+    def _see_end(self, attempt: _Attempt, job: Job) -> None:
+        outcome, member = job.outcome(), attempt.member
+        if outcome.kind == NO_ROOM:
+            self._no_room = outcome.told
+        elif outcome.kind == IN_USE:
+            # Perhaps a process of a killed sweep that is still saving.
+            self._say_once(f"{member.id} is being run by another process; waiting for it")
+            attempt.not_before = time.monotonic() + 1.0
+            self._waiting.append(attempt)
+        elif outcome == Outcome(ENDED, 0):
+            state = self.place.state(member.id)
+            self.say(f"{member.id} is done{_at(state.speed)}")
+        elif outcome.kind == BROKEN or outcome.told == 1:
+            self._see_failure(attempt, outcome)
+        else:  # somebody stopped this one run
+            attempt.not_before = time.monotonic() + 1.0
+            self._waiting.append(attempt)
+
+    def _see_failure(self, attempt: _Attempt, outcome: Outcome) -> None:
+        member = attempt.member
+        reason = outcome.told
+        if outcome.kind == ENDED:
+            reason = self.place.run(member.id).status().get("reason", "it failed")
+        attempt.num_failures += 1
+        if attempt.num_failures > NUM_RETRIES:
+            self._give_up(member, reason)
+            return
+        seconds = 2.0 ** (attempt.num_failures - 1)
+        attempt.not_before = time.monotonic() + seconds
+        self._waiting.append(attempt)
+        self.say(f"{member.id} failed ({reason}); trying again in {seconds:.0f} s")
+
+    def _give_up(self, member: Member, reason: str) -> None:
+        self._num_failed += 1
+        self.place.note_failure(member.id, reason)
+        self.place.write()
+        self.say(f"{member.id} failed for good ({reason}); see {self.place.log(member.id)}")
+
+    def _is_done(self, member: Member) -> bool:
+        try:
+            return self.place.is_done(member.id)
+        except (ValueError, OSError) as error:
+            self.say(f"{member.id}: {error}")
+            return False
+
+    def _stop_all(self) -> None:
+        """Lets what still runs save and stop; a second Ctrl-C makes it stop without saving."""
+        if self._jobs:
+            self.say(f"stopping {len(self._jobs)} runs, which save first")
+        try:
+            for _, job in self._jobs.values():
+                job.ask_to_stop()
+            end = time.monotonic() + _SECONDS_TO_SAVE
+            pending = set(self._jobs)
+            while pending and time.monotonic() < end:
+                pending -= set(wait(list(pending), timeout=0.2))
+        finally:
+            for _, job in self._jobs.values():
+                job.stop(seconds=1.0)  # no more than a formality, unless it went wrong
+            self._jobs.clear()
+
+    def _ending(self, interruption: Interruption) -> int:
+        if not self._no_room:
+            self.place.write()
+        self.say(summary(self.place))
+        if self._no_room:
+            told = "make room and give the same command again, which goes on from what is saved"
+            self.say(f"stopped, {self._no_room}; {told}")
+            return 1
+        if interruption.requested:
+            self.say("stopped; the same command goes on")
+            return interruption.exit_code
+        return 1 if self._num_failed else 0
+
+    def _say_once(self, text: str) -> None:
+        if text not in self._said:
+            self._said.add(text)
+            self.say(text)
+
+
+def summary(place: SweepDirectory) -> str:
+    """One line: how many runs are done, running, failed and pending, and how long it will take."""
+    states = place.states()
+    counts = {state: sum(run.state == state for run in states) for state in STATES}
+    shown = ", ".join(f"{counts[state]} {state}" for state in (DONE, RUNNING, FAILED, PENDING))
+    played, to_play = sum(run.frames for run in states), sum(run.frames_to_play for run in states)
+    line = f"{len(states)} runs: {shown}; {played:,} of {to_play:,} frames"
+    seconds = left(states, place.num_jobs)
+    return line if not seconds else f"{line}, about {duration(seconds)} left"
+
+
+def _at(speed: float | None) -> str:
+    return "" if speed is None else f", {speed:,.0f} frames/s"
