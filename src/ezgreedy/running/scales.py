@@ -56,8 +56,8 @@ def laptop_scale(agent: Preset | SequencePreset, game: str) -> RunSettings:
     """A million frames in place of 200 or 30,000: what the paper spreads out is pulled together.
 
     On Atari learning stays the paper's, but for how often the target network is renewed. MinAtar
-    has settings of its own, which no paper gives for so short a run: Rainbow's learning rate and
-    period of the target network were selected in four short runs, with another seed.
+    has settings of its own, which no paper gives for so short a run; how Rainbow's were selected is
+    told in results/README.md.
     """
     if isinstance(agent, SequencePreset):
         return _sequence_laptop_scale(agent, game)
