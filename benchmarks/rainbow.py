@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from ezgreedy.agents.presets import RAINBOW_EPS
+from ezgreedy.agents.presets import RAINBOW
 from ezgreedy.atari.emulator import Emulator
 from ezgreedy.atari.protocol import Protocol
 from ezgreedy.learning import networks
@@ -124,7 +124,7 @@ def emulator(seed: int) -> Emulator:
 
 def our_loop() -> Callable[[], object]:
     """Our training loop once its first update is made, a step at a time."""
-    agent = replace(RAINBOW_EPS, replay_capacity=CAPACITY, least_replay=PREFILLED)
+    agent = replace(RAINBOW, replay_capacity=CAPACITY, least_replay=PREFILLED)
     training = Training(RunSettings(agent, GAME, protocol=Protocol(has_full_action_set=True)))
     while training.agent.num_updates == 0:
         training.step()
