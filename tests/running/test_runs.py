@@ -19,6 +19,7 @@ from ezgreedy.running.checkpoints import Checkpoints
 from ezgreedy.running.driver import DriveOptions, resume, train
 from ezgreedy.running.run_directory import RunDirectory
 from support.small_runs import small_run
+from support.states import bits
 
 # Real games, networks and checkpoints; processes are forked from one that has imported all of it.
 context = multiprocessing.get_context("forkserver")
@@ -26,19 +27,6 @@ context.set_forkserver_preload(["ezgreedy.running.driver", "ezgreedy.agents.r2d2
 OFTEN = DriveOptions(seconds_between_checkpoints=0.05, is_quiet=True)
 SELDOM = DriveOptions(seconds_between_checkpoints=1e6, is_quiet=True)
 ALE = small_run("rainbow-ez", game="Breakout", frames=1600)
-
-
-def bits(state):
-    """A nested state as one comparable value, to the last bit."""
-    if isinstance(state, dict):
-        return {key: bits(value) for key, value in state.items()}
-    if isinstance(state, list):
-        return [bits(value) for value in state]
-    if hasattr(state, "array"):
-        return state.num_written, bits(state.array)
-    if isinstance(state, np.ndarray):
-        return str(state.dtype), state.shape, state.tobytes()
-    return state
 
 
 def outcome(directory):

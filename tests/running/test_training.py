@@ -17,6 +17,7 @@ from ezgreedy.running.scales import laptop_scale, paper_scale
 from ezgreedy.running.settings import EvaluationSettings
 from ezgreedy.running.training import Training
 from support.small_runs import small_run
+from support.states import bits
 
 ALE = {"game": "Breakout", "frames": 1600}
 
@@ -80,19 +81,6 @@ def test_a_saved_training_continues_as_if_nothing_had_happened(agent, changes, t
     ends = [everything(each, tmp_path / name) for each, name in ((whole, "a"), (continued, "b"))]
     assert bits(ends[0]) == bits(ends[1])
     assert whole.agent.learner.num_updates > 20
-
-
-def bits(state):
-    """A nested state as one comparable value, to the last bit."""
-    if isinstance(state, dict):
-        return {key: bits(value) for key, value in state.items()}
-    if isinstance(state, list):
-        return [bits(value) for value in state]
-    if hasattr(state, "array"):
-        return state.num_written, bits(state.array)
-    if isinstance(state, np.ndarray):
-        return str(state.dtype), state.shape, state.tobytes()
-    return state
 
 
 def test_a_training_is_saved_in_mid_option(tmp_path):
