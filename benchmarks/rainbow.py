@@ -3,15 +3,19 @@
 Both agents play the same game on the same emulator, 84 × 84 × 4 and 18 actions, batches of 32 and
 an update every 4 steps, in turns in one run. PFRL's settings are those it publishes for Atari. The
 ceiling is the time of a bare update on a batch in hand, four emulator steps and four actions, each
-measured alone. CPU seconds. PFRL is not a dependency of this package; without it that part is left
-out: `pip install --no-deps pfrl gym==0.26.2`. Run with `make bench`.
+measured alone. CPU seconds. Ours runs as in `ezgreedy train`, whose process keeps freed memory;
+PFRL in another process, as it runs by itself. It is not a dependency of this package; without it
+that part is left out: `pip install --no-deps pfrl gym==0.26.2`. Run with `make bench`.
 """
 
+import importlib.util
+import multiprocessing
 import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
+from multiprocessing.connection import Connection
 
 import numpy as np
 import torch
@@ -25,6 +29,7 @@ from ezgreedy.learning import networks
 from ezgreedy.learning.learner import Learner, Update
 from ezgreedy.learning.settings import MINATAR_TORSO, LearnerSettings, NetworkSettings
 from ezgreedy.replay.memory import Batch
+from ezgreedy.running.own_process import prepare_process
 from ezgreedy.running.settings import RunSettings
 from ezgreedy.running.training import Training
 
@@ -35,9 +40,32 @@ MINATAR = NetworkSettings(6, (4, 10, 10), MINATAR_TORSO, 128, largest_pixel=1.0)
 
 
 def cpu_seconds(call: Callable[[], object]) -> float:
+    """CPU seconds of a call, or what it tells of another process."""
     begin = time.process_time()
-    call()
-    return time.process_time() - begin
+    told = call()
+    return told if isinstance(told, float) else time.process_time() - begin
+
+
+class Elsewhere:
+    """PFRL's loop in a process of its own, which takes a turn when asked."""
+
+    def __init__(self) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._ours, theirs = context.Pipe()
+        context.Process(target=take_turns, args=(theirs,), daemon=True).start()
+
+    def turn(self) -> float:
+        """CPU seconds of a turn."""
+        self._ours.send(None)
+        return self._ours.recv()
+
+
+def take_turns(asker: Connection) -> None:
+    torch.set_num_threads(1)
+    step = pfrl_loop()
+    while True:
+        asker.recv()
+        asker.send(cpu_seconds(lambda: [step() for _ in range(STEPS_PER_TURN)]))
 
 
 def in_turns(calls: dict[str, Callable[[], object]], repeats: int) -> dict[str, np.ndarray]:
@@ -47,7 +75,7 @@ def in_turns(calls: dict[str, Callable[[], object]], repeats: int) -> dict[str, 
     seconds: dict[str, list[float]] = {name: [] for name in calls}
     for _ in range(TURNS):
         for name, call in calls.items():
-            taken = cpu_seconds(lambda call=call: [call() for _ in range(repeats)])
+            taken = sum(cpu_seconds(call) for _ in range(repeats))
             seconds[name].append(taken / repeats)
     return {name: np.array(taken) for name, taken in seconds.items()}
 
@@ -192,10 +220,9 @@ def loops() -> None:
     ]
     calls["emulator"] = lambda: [game.step(0) for _ in range(STEPS_PER_TURN)]
     calls["acting"] = lambda: [learner.greedy(state) for _ in range(STEPS_PER_TURN)]
-    try:
-        theirs = pfrl_loop()
-        calls["PFRL"] = lambda: [theirs() for _ in range(STEPS_PER_TURN)]
-    except ImportError:
+    if importlib.util.find_spec("pfrl"):
+        calls["PFRL"] = Elsewhere().turn
+    else:
         print("PFRL is not there: pip install --no-deps pfrl gym==0.26.2", file=sys.stderr)
     taken = in_turns(calls, 1)
     for name, seconds in taken.items():
@@ -207,7 +234,7 @@ def loops() -> None:
 
 
 if __name__ == "__main__":
-    torch.set_num_threads(1)
+    prepare_process(threads=1)
     ideas()
     print(f"{GAME}, {NUM_ACTIONS} actions:")
     loops()

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from ezgreedy.agents.agent import Surface
@@ -30,6 +29,7 @@ from ezgreedy.replay.sequence_memory import SequenceMemory
 from ezgreedy.requirements import FloatArray, IntArray
 from ezgreedy.running.checkpoints import Checkpoints
 from ezgreedy.running.evaluation import evaluate
+from ezgreedy.running.own_process import prepare_process
 from ezgreedy.running.settings import RunSettings
 from ezgreedy.running.training import surface as surface_of
 from ezgreedy.seeding import role_seed
@@ -95,7 +95,7 @@ def preset_of(settings: RunSettings) -> SequencePreset:
 def make_learner(settings: RunSettings, surface: Surface, device: str) -> SequenceLearner:
     """The learner of a run, as it is at the beginning."""
     preset = preset_of(settings)
-    torch.set_num_threads(settings.threads)
+    prepare_process(settings.threads)
     return SequenceLearner(
         network_settings(preset, surface),
         preset.learner,

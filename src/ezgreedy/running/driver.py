@@ -18,6 +18,7 @@ from ezgreedy.learning.learner import NotFiniteError
 from ezgreedy.results.store import ResultLog
 from ezgreedy.running.checkpoints import Checkpoints
 from ezgreedy.running.interruption import Interruption
+from ezgreedy.running.own_process import prepare_process
 from ezgreedy.running.run_directory import FAILED, FINISHED, PAUSED, RUNNING, RunDirectory
 from ezgreedy.running.settings import RunSettings
 from ezgreedy.running.spectators import Bar, Spectator, TensorBoard
@@ -111,10 +112,10 @@ def require_nobody_else(place: RunDirectory) -> None:
 
 
 def require_device(settings: RunSettings) -> None:
-    """Refuses a device that is not there, and sets the number of threads."""
+    """Refuses a device that is not there, and prepares the process."""
     if settings.device == "cuda" and not torch.cuda.is_available():
         raise require.refuse("device", "be cpu where there is no CUDA device", settings.device)
-    torch.set_num_threads(settings.threads)
+    prepare_process(settings.threads)
 
 
 def drive(
