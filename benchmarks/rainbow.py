@@ -64,7 +64,10 @@ def take_turns(asker: Connection) -> None:
     torch.set_num_threads(1)
     step = pfrl_loop()
     while True:
-        asker.recv()
+        try:
+            asker.recv()
+        except EOFError:  # the run is over
+            return
         asker.send(cpu_seconds(lambda: [step() for _ in range(STEPS_PER_TURN)]))
 
 
