@@ -10,7 +10,7 @@ from ezgreedy.agents.sequence_actor import Whereabouts
 from ezgreedy.fleet.roles import ActorRole, Key, LearnerRole, ShardRole
 from ezgreedy.fleet.settings import FleetSettings, Patience, spread
 from ezgreedy.fleet.transport import num_bytes, pack, unpack
-from ezgreedy.learning.learner import NotFiniteError
+from ezgreedy.learning.gradients import NotFiniteError
 from ezgreedy.running.training import Training, surface
 from support.small_runs import small_sequence_run
 

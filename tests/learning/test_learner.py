@@ -8,7 +8,8 @@ import pytest
 import torch
 
 from ezgreedy.learning import learner as module
-from ezgreedy.learning.learner import Learner, NotFiniteError
+from ezgreedy.learning.gradients import NotFiniteError
+from ezgreedy.learning.learner import Learner
 from ezgreedy.learning.settings import MINATAR_TORSO, LearnerSettings, NetworkSettings
 from ezgreedy.replay.accumulate import Accumulator
 from ezgreedy.replay.frames import FrameStore

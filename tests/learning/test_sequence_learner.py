@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from ezgreedy.learning import returns
-from ezgreedy.learning.learner import NotFiniteError
+from ezgreedy.learning.gradients import NotFiniteError
 from ezgreedy.learning.recurrent_network import State
 from ezgreedy.learning.sequence_learner import SequenceLearner, initial_priorities
 from ezgreedy.learning.sequence_settings import (

@@ -10,7 +10,7 @@ from ezgreedy.agents.presets import PRESETS
 from ezgreedy.agents.sequence_presets import SEQUENCE_PRESETS
 from ezgreedy.atari.lanes import Lanes
 from ezgreedy.exploration.durations import Fixed
-from ezgreedy.learning.learner import NotFiniteError
+from ezgreedy.learning.gradients import NotFiniteError
 from ezgreedy.running.checkpoints import Checkpoints
 from ezgreedy.running.evaluation import evaluate
 from ezgreedy.running.scales import laptop_scale, paper_scale

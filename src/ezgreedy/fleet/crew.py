@@ -204,7 +204,7 @@ class Crew:
 
     def _fail(self, member: Member, error: Any) -> None:
         """A role raised something: its state is in doubt, and numbers that are none are final."""
-        from ezgreedy.learning.learner import NotFiniteError
+        from ezgreedy.learning.gradients import NotFiniteError
 
         if isinstance(error.cause, NotFiniteError):
             raise error.cause from None

@@ -21,7 +21,7 @@ from ezgreedy.agents.sequence_presets import SequencePreset
 from ezgreedy.atari.lanes import Lanes
 from ezgreedy.fleet.transport import Packed, pack, unpack
 from ezgreedy.learning import tensor_states
-from ezgreedy.learning.learner import NotFiniteError
+from ezgreedy.learning.gradients import NotFiniteError
 from ezgreedy.learning.sequence_learner import SequenceLearner
 from ezgreedy.learning.tensor_states import as_arrays, as_tensors
 from ezgreedy.replay.sequence_batch import SequenceBatch

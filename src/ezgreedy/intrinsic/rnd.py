@@ -19,7 +19,7 @@ from ezgreedy import requirements as require
 from ezgreedy.intrinsic.moments import RunningMoments
 from ezgreedy.intrinsic.rnd_settings import DistillationSettings
 from ezgreedy.learning import tensor_states
-from ezgreedy.learning.learner import NotFiniteError
+from ezgreedy.learning.gradients import NotFiniteError, clip_gradients
 from ezgreedy.learning.recurrent_network import convolutions, linear
 from ezgreedy.learning.seeing import Seeing
 from ezgreedy.learning.settings import Sight
@@ -166,9 +166,9 @@ class RandomNetworkDistillation:
             taught = self._errors(observations[self._tensor(teaches)])
         self._require_finite("errors", errors.detach())
         torch.autograd.backward(taught.mean())
-        parameters = list(self.predictor.parameters())
-        norm = nn.utils.clip_grad_norm_(parameters, self.settings.largest_gradient_norm)
-        self._require_finite("norm of the predictor's gradient", norm)
+        clip_gradients(
+            self.predictor, self.settings.largest_gradient_norm, self.num_updates, self.seed
+        )
         return errors.detach().double().cpu().numpy()
 
     def _require_finite(self, site: str, values: Tensor) -> None:

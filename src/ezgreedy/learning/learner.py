@@ -6,41 +6,23 @@ network, which values it. Acting draws from a generator of its own, so that look
 in an evaluation, does not change what is learned.
 """
 
-import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 
 from ezgreedy import requirements as require
 from ezgreedy.learning import tensor_states
+from ezgreedy.learning.gradients import NotFiniteError, clip_gradients
 from ezgreedy.learning.networks import RainbowNetwork
 from ezgreedy.learning.settings import LearnerSettings, NetworkSettings
 from ezgreedy.learning.targets import cross_entropy, double_q_target, weighted_loss
 from ezgreedy.replay.frames import ByteArray
 from ezgreedy.replay.memory import Batch
 from ezgreedy.requirements import FloatArray, IntArray
-
-
-class NotFiniteError(ArithmeticError):
-    """NaN or infinity was about to be learned from; the learner is as it was before.
-
-    Args:
-        site: where it was seen.
-        step: how many updates were made before.
-        seed: of the learner.
-    """
-
-    def __init__(self, site: str, step: int, seed: int) -> None:
-        super().__init__(f"{site}: NaN or infinity after {step} updates (seed {seed})")
-        self.site, self.step, self.seed = site, step, seed
-
-    def __reduce__(self) -> tuple[type["NotFiniteError"], tuple[str, int, int]]:
-        # Exceptions are otherwise made again from their message, in the process that reads them.
-        return type(self), (self.site, self.step, self.seed)
 
 
 class Update(NamedTuple):
@@ -82,7 +64,6 @@ class Learner:
             self.target.requires_grad_(False)
             self._sync()
         self._actor = self.actor(self._generators["acting"])
-        self._parameters = list(self.online.parameters())
         self._optimizer = tensor_states.adam(
             self.online, settings.learning_rate, settings.adam_epsilon
         )
@@ -193,7 +174,9 @@ class Learner:
         unweighted = losses.detach().cpu().numpy().astype(np.float64)
         self._require_finite("losses", unweighted)
         torch.autograd.backward(loss)
-        norm = self._clip()
+        norm = clip_gradients(
+            self.online, self.settings.largest_gradient_norm, self.num_updates, self.seed
+        )
         return Update(loss.item(), unweighted, norm)
 
     @torch.no_grad()
@@ -209,19 +192,6 @@ class Learner:
         """Whether choosing takes a pass of its own: not if it would repeat the target's."""
         repeats = self.target is self.online and self.network_settings.sigma0 is None
         return self.settings.uses_double_q and not repeats
-
-    def _clip(self) -> float:
-        """Scale gradients down to the largest norm; the norm they had."""
-        gradients = [p.grad for p in self._parameters if p.grad is not None]
-        norm = float(nn.utils.get_total_norm(gradients))
-        if not math.isfinite(norm):
-            for name, parameter in self.online.named_parameters():
-                if parameter.grad is not None:
-                    self._require_finite(f"gradient of {name}", parameter.grad.cpu().numpy())
-            raise NotFiniteError("norm of the gradient", self.num_updates, self.seed)
-        if norm > self.settings.largest_gradient_norm:
-            torch._foreach_mul_(gradients, self.settings.largest_gradient_norm / norm)
-        return norm
 
     def _require_finite(self, site: str, values: NDArray[Any]) -> None:
         if not np.isfinite(values).all():

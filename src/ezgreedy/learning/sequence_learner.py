@@ -12,14 +12,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional
 
 from ezgreedy import requirements as require
 from ezgreedy.learning import returns as equations
 from ezgreedy.learning import tensor_states
 from ezgreedy.learning.bootstrap import head_masks
-from ezgreedy.learning.learner import NotFiniteError
+from ezgreedy.learning.gradients import NotFiniteError, clip_gradients
 from ezgreedy.learning.recurrent_network import RecurrentNetwork, State
 from ezgreedy.learning.sequence_settings import (
     RecurrentNetworkSettings,
@@ -229,24 +229,14 @@ class SequenceLearner:
         # Paper: Adam's ε is large, so that means over time would silently shorten its steps.
         loss = (windows.weights * losses).mean()
         torch.autograd.backward(loss)
-        norm = self._clip()
         settings = self.settings
+        norm = clip_gradients(
+            self.online, settings.largest_gradient_norm, self.num_updates, self.seed
+        )
         priorities = equations.priorities(
             windows.steps, errors.detach(), settings.max_share, settings.least_priority
         )
         return SequenceUpdate(loss.item(), priorities.double().cpu().numpy(), norm)
-
-    def _clip(self) -> float:
-        """Scale gradients down to the largest norm; the norm they had."""
-        parameters = [p for p in self.online.parameters() if p.grad is not None]
-        norm = nn.utils.get_total_norm([p.grad for p in parameters if p.grad is not None])
-        if not torch.isfinite(norm):
-            for name, parameter in self.online.named_parameters():
-                if parameter.grad is not None:
-                    self._require_finite(f"gradient of {name}", parameter.grad)
-            self._require_finite("norm of the gradient", norm)
-        nn.utils.clip_grads_with_norm_(parameters, self.settings.largest_gradient_norm, norm)
-        return float(norm)
 
     def _check(self, batch: SequenceBatch) -> None:
         settings, network = self.settings, self.network_settings

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import torch
 
 from ezgreedy import requirements as require
-from ezgreedy.learning.learner import NotFiniteError
+from ezgreedy.learning.gradients import NotFiniteError
 from ezgreedy.results.store import ResultLog
 from ezgreedy.running.checkpoints import Checkpoints
 from ezgreedy.running.interruption import Interruption

@@ -77,7 +77,7 @@ class Training:
     def _require_finite(self, steps: LaneSteps) -> None:
         if np.isfinite(steps.rewards).all():
             return
-        from ezgreedy.learning.learner import NotFiniteError
+        from ezgreedy.learning.gradients import NotFiniteError
 
         lane = int(np.flatnonzero(~np.isfinite(steps.rewards))[0])
         site = f"reward in lane {lane} at frame {self.frames}"
