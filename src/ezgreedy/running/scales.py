@@ -169,7 +169,8 @@ def _sequence_laptop_scale(agent: SequencePreset, game: str) -> RunSettings:
     """Fewer lanes and smaller batches; and where the world is small, shorter windows, more often.
 
     There a batch costs little and a million steps are few: every step is learned from some eight
-    times in place of one and a half.
+    times in place of one and a half. On MinAtar four small batches are better than one of their
+    size; how that was selected is told in results/README.md.
     """
     settings = paper_scale(agent, game)
     assert isinstance(settings.agent, SequencePreset)
@@ -177,6 +178,8 @@ def _sequence_laptop_scale(agent: SequencePreset, game: str) -> RunSettings:
     learner = replace(agent.learner, batch_size=16, updates_per_target_sync=100)
     if small:
         learner = replace(learner, batch_size=32, length=40, burn_in=10, learning_rate=5e-4)
+    if is_minatar(game):
+        learner = replace(learner, batch_size=8, adam_epsilon=1e-4)
     agent = replace(
         agent,
         learner=learner,
