@@ -10,27 +10,12 @@ from ezgreedy.learning.bootstrap import draw_masks, ensemble_policy, head_masks
 from ezgreedy.learning.recurrent_network import State
 from ezgreedy.learning.sequence_learner import SequenceLearner, initial_priorities
 from ezgreedy.learning.sequence_settings import (
-    RecurrentNetworkSettings,
     ReturnSettings,
-    SequenceLearnerSettings,
 )
-from ezgreedy.learning.settings import MINATAR_TORSO
 from support.statistics import assert_follows
-from support.windows import Play, random_batch, rubbish
+from support.windows import NETWORK, SETTINGS, Play, random_batch, rubbish
 
-NETWORK = RecurrentNetworkSettings(
-    num_actions=3,
-    input_shape=(4, 10, 10),
-    torso=MINATAR_TORSO,
-    feature_size=12,
-    memory_size=8,
-    hidden_size=10,
-    largest_pixel=1.0,
-)
 HEADED = replace(NETWORK, num_heads=3)
-SETTINGS = SequenceLearnerSettings(
-    batch_size=6, burn_in=3, length=5, updates_per_target_sync=3, learning_rate=1e-3
-)
 EVERY_HEAD = np.full((6, 8), 255, dtype=np.uint8)
 
 

@@ -15,6 +15,7 @@ from ezgreedy.replay.accumulate import Accumulator
 from ezgreedy.replay.frames import FrameStore
 from ezgreedy.replay.memory import Batch, ReplayMemory
 from ezgreedy.replay.prioritized import Priorities
+from support.tensors import assert_same, flat
 
 NETWORK = NetworkSettings(
     num_actions=3,
@@ -45,22 +46,6 @@ def make_batch(seed=0, size=8, **changes):
         slots=np.arange(size),
     )
     return batch._replace(**changes)
-
-
-def flat(state, prefix=""):
-    """A nested state as pairs of names and tensors."""
-    for name, part in state.items():
-        if isinstance(part, dict):
-            yield from flat(part, f"{prefix}{name}/")
-        else:
-            yield prefix + name, part
-
-
-def assert_same(state, other):
-    ours, theirs = dict(flat(state)), dict(flat(other))
-    assert ours.keys() == theirs.keys()
-    for name, tensor in ours.items():
-        assert torch.equal(tensor, theirs[name]), name
 
 
 def parameters_of(network):

@@ -12,26 +12,13 @@ from ezgreedy.learning.gradients import NotFiniteError
 from ezgreedy.learning.recurrent_network import State
 from ezgreedy.learning.sequence_learner import SequenceLearner, initial_priorities
 from ezgreedy.learning.sequence_settings import (
-    RecurrentNetworkSettings,
     ReturnSettings,
     SequenceLearnerSettings,
 )
-from ezgreedy.learning.settings import MINATAR_TORSO
-from support.windows import Play, random_batch, rubbish
+from support.tensors import assert_same, flat
+from support.windows import NETWORK, SETTINGS, Play, random_batch, rubbish
 
-NETWORK = RecurrentNetworkSettings(
-    num_actions=3,
-    input_shape=(4, 10, 10),
-    torso=MINATAR_TORSO,
-    feature_size=12,
-    memory_size=8,
-    hidden_size=10,
-    largest_pixel=1.0,
-)
 VECTORS = replace(NETWORK, input_shape=(6,), torso=())
-SETTINGS = SequenceLearnerSettings(
-    batch_size=6, burn_in=3, length=5, updates_per_target_sync=3, learning_rate=1e-3
-)
 RETURNS = ReturnSettings(discount=0.9)
 
 
@@ -44,22 +31,6 @@ def make_apart(**changes):
     learner = make(**changes)
     learner.target.load_state_dict(make(**changes, seed=1).online.state_dict())
     return learner
-
-
-def flat(state, prefix=""):
-    """A nested state as pairs of names and tensors."""
-    for name, part in state.items():
-        if isinstance(part, dict):
-            yield from flat(part, f"{prefix}{name}/")
-        else:
-            yield prefix + name, part
-
-
-def assert_same(state, other):
-    ours, theirs = dict(flat(state)), dict(flat(other))
-    assert ours.keys() == theirs.keys()
-    for name, tensor in ours.items():
-        assert torch.equal(tensor, theirs[name]), name
 
 
 def gradients(learner, batch):

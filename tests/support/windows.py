@@ -4,7 +4,23 @@ import numpy as np
 import torch
 
 from ezgreedy.learning.recurrent_network import State
+from ezgreedy.learning.sequence_settings import RecurrentNetworkSettings, SequenceLearnerSettings
+from ezgreedy.learning.settings import MINATAR_TORSO
 from ezgreedy.replay.sequence_batch import SequenceBatch
+
+# What random batches are for.
+NETWORK = RecurrentNetworkSettings(
+    num_actions=3,
+    input_shape=(4, 10, 10),
+    torso=MINATAR_TORSO,
+    feature_size=12,
+    memory_size=8,
+    hidden_size=10,
+    largest_pixel=1.0,
+)
+SETTINGS = SequenceLearnerSettings(
+    batch_size=6, burn_in=3, length=5, updates_per_target_sync=3, learning_rate=1e-3
+)
 
 
 def random_batch(seed=0, size=6, burn_in=3, length=5, shape=(4, 10, 10), state=(8,), **changes):
