@@ -18,12 +18,13 @@ from ezgreedy.fleet.coordinator import CALLS_IN_FLIGHT, FleetTraining
 from ezgreedy.fleet.roles import make_learner, preset_of
 from ezgreedy.fleet.session import (
     LEAST_STORE_MEGABYTES,
+    MEGABYTE,
     ClusterSession,
     LocalSession,
     require_ray,
     require_store,
 )
-from ezgreedy.fleet.settings import MEGABYTE, FleetSettings, spread
+from ezgreedy.fleet.settings import FleetSettings, spread
 from ezgreedy.results.store import write_json_atomically
 from ezgreedy.running.driver import DriveOptions, drive, require_device, require_nobody_else
 from ezgreedy.running.run_directory import RunDirectory
