@@ -181,10 +181,9 @@ class RayEngine:
 
     @property
     def room(self) -> Room:
-        """As many of the largest runs as fit, and the memory of all machines."""
+        """As many of the most demanding runs as fit; Ray begins no more."""
         there = nodes()
-        places = min(num_places(demand, there) for demand in self._demands)
-        return Room(places, sum(node.has.memory for node in there))
+        return Room(min(num_places(demand, there) for demand in self._demands), memory=None)
 
     def require_directory(self, directory: Path) -> None:
         """Refuses a directory that a machine does not share, and machines with other code.

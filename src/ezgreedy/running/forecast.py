@@ -50,7 +50,7 @@ class Forecast:
         disk: bytes that all of them leave, at most.
         memory: bytes that those running at once take, at most.
         free_disk: bytes there are.
-        free_memory: bytes there are.
+        free_memory: bytes there are; None if runs begin only where they fit.
     """
 
     num_runs: int
@@ -59,7 +59,7 @@ class Forecast:
     disk: int
     memory: int
     free_disk: int
-    free_memory: int
+    free_memory: int | None
 
     @property
     def doubts(self) -> list[str]:
@@ -71,9 +71,9 @@ class Forecast:
             found.append(f"it takes about {duration(self.seconds)}")
         if self.disk > MOST_SHARE_OF_DISK * self.free_disk:
             found.append(f"{size(self.disk)} may not fit on the disk ({size(self.free_disk)} free)")
-        if self.memory > MOST_SHARE_OF_MEMORY * self.free_memory:
-            there = size(self.free_memory)
-            found.append(f"{size(self.memory)} may not fit in memory ({there} free)")
+        there = self.free_memory
+        if there is not None and self.memory > MOST_SHARE_OF_MEMORY * there:
+            found.append(f"{size(self.memory)} may not fit in memory ({size(there)} free)")
         return found
 
     def __str__(self) -> str:

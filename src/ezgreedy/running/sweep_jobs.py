@@ -6,6 +6,7 @@ a beginning costs little and a crash ends one run alone. They never see Ctrl-C, 
 sweep to handle: it asks them to save and stop; so does its end, whatever ends it.
 """
 
+import contextlib
 import multiprocessing
 import os
 import signal
@@ -45,7 +46,7 @@ class Room(NamedTuple):
     """What there is for runs."""
 
     num_runs: int  # at once; more would only share
-    memory: int  # bytes that are free
+    memory: int | None  # bytes that are free; None if whoever places runs sees to it
 
 
 class Work(NamedTuple):
@@ -178,7 +179,8 @@ def _call(work: Work, writer: Connection) -> None:
     if outcome.kind != ENDED:
         sys.stderr.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {outcome.told}\n")
         sys.stderr.flush()
-    writer.send(outcome)
+    with contextlib.suppress(BrokenPipeError):  # nobody is left to hear it
+        writer.send(outcome)
 
 
 def _outcome(work: Work) -> Outcome:
