@@ -195,7 +195,7 @@ class RayEngine:
         answers = _ask_all(there, directory.absolute())
         complaints = [f"{node.host}: {said}" for node, said in answers if said]
         if complaints:
-            rule = "be on a file system that all machines of the cluster share"
+            rule = "be a directory that all machines share, each with this version of ezgreedy"
             raise require.refuse("--out", f"{rule} ({'; '.join(complaints)})", str(directory))
 
     def begin(self, work: Work, settings: RunSettings) -> RemoteJob:
