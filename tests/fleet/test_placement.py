@@ -52,10 +52,10 @@ def test_a_run_that_fits_on_two_machines_together_fits_nowhere():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--cpus-per-run", "0"], "--cpus-per-run must be positive; got 0.0"),
-        (["--cpus-per-run", "-1"], r"--cpus-per-run must lie in [0, 4096]; got -1.0"),
-        (["--memory-per-run", "nan"], "--memory-per-run must be finite and be at least 0; got nan"),
-        (["--memory-per-run", "0"], "--memory-per-run must be positive; got 0.0"),
+        (["--cpus-per-run", "0"], "--cpus-per-run must lie in [0.001, 4096]; got 0.0"),
+        (["--cpus-per-run", "-1"], "--cpus-per-run must lie in [0.001, 4096]; got -1.0"),
+        (["--memory-per-run", "nan"], "--memory-per-run must be finite and be at least 0.001"),
+        (["--gpus-per-run", "-1"], "--gpus-per-run must lie in [0.001, 64]; got -1.0"),
         (["--gpus-per-run", "1.5"], "--gpus-per-run must be whole above 1; got 1.5"),
         (
             ["--set", "device=cuda", "--gpus-per-run", "0"],

@@ -101,7 +101,7 @@ def meanwhile(function):
         except BaseException as error:
             failures.append(error)
 
-    thread = threading.Thread(target=do)
+    thread = threading.Thread(target=do, daemon=True)
     thread.start()
 
     def end():
@@ -219,6 +219,7 @@ def test_hosts_tell_what_became_of_their_process(engine, tmp_path):
         pending -= set(engine.wait(pending, 1.0))
     assert full.outcome() == Outcome(NO_ROOM, "No space left on device: replay")
     assert gone.outcome() == Outcome(BROKEN, "its process ended with exit code 7")
+    gone.stop(1.0)  # there is nothing to stop any more
 
 
 def test_what_waits_for_a_place_can_be_stopped_or_is_given_up(engine, tmp_path, monkeypatch):

@@ -13,6 +13,7 @@ from ezgreedy import requirements as require
 from ezgreedy.running.forecast import memory_bytes, size
 from ezgreedy.running.settings import RunSettings
 
+LEAST_SHARE = 0.001  # Ray counts in ten-thousandths
 MOST_CPUS = 4096
 MOST_GPUS = 64
 GIGABYTE = 1_000_000_000
@@ -51,13 +52,11 @@ class Share:
 
     def __post_init__(self) -> None:
         if self.cpus is not None:
-            require.number("--cpus-per-run", self.cpus, 0.0, MOST_CPUS)
-            _require_positive("--cpus-per-run", self.cpus)
+            require.number("--cpus-per-run", self.cpus, LEAST_SHARE, MOST_CPUS)
         if self.gigabytes is not None:
-            require.number("--memory-per-run", self.gigabytes, 0.0)
-            _require_positive("--memory-per-run", self.gigabytes)
-        if self.gpus is not None:
-            require.number("--gpus-per-run", self.gpus, 0.0, MOST_GPUS)
+            require.number("--memory-per-run", self.gigabytes, LEAST_SHARE)
+        if self.gpus is not None and self.gpus != 0.0:
+            require.number("--gpus-per-run", self.gpus, LEAST_SHARE, MOST_GPUS)
             if self.gpus > 1.0 and self.gpus != int(self.gpus):
                 raise require.refuse("--gpus-per-run", "be whole above 1", self.gpus)
 
@@ -123,8 +122,3 @@ def _node(told: dict[str, Any]) -> Node:
     has = told["Resources"]
     demand = Demand(has.get("CPU", 0.0), int(has.get("memory", 0)), has.get("GPU", 0.0))
     return Node(told["NodeID"], told["NodeManagerHostname"], demand)
-
-
-def _require_positive(name: str, value: float) -> None:
-    if value == 0.0:
-        raise require.refuse(name, "be positive", value)
