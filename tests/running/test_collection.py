@@ -172,3 +172,26 @@ def test_two_runs_of_one_name_are_refused(tmp_path, capsys):
     runs = [write_run(tmp_path / str(i) / "run", [(0, 1.0)], seed=i) for i in range(2)]
     assert main(["collect", *map(str, runs), "--out", str(tmp_path / "kept")]) == 2
     assert "two runs are called run" in capsys.readouterr().err
+
+
+def test_a_run_on_ray_keeps_its_command_also_when_it_is_collected_again(real, tmp_path):
+    run = tmp_path / "fleet"
+    shutil.copytree(real, run)
+    said = {"engine": "ray", "actors": 2, "shards": 1, "address": "head:6379"}
+    (run / "engine.json").write_text(json.dumps(said | {"object_store_megabytes": None}))
+    first, second = tmp_path / "first", tmp_path / "second"
+    collect([run], first)
+    collect([first / "fleet"], second)
+    for kept in (first, second):
+        text = (kept / "fleet" / "manifest.json").read_text()
+        manifest = json.loads(text)
+        assert " --engine ray --actors 2" in manifest["command"]
+        assert manifest["processes"] == {"actors": 2, "shards": 1}
+        assert "head" not in text
+    before = contents(first)
+    collect([run], first)
+    assert contents(first) == before
+    (run / "engine.json").write_text('{"actors": 2}')
+    with pytest.raises(ValueError, match=r"engine\.json does not say how the run was spread"):
+        collect([run], tmp_path / "third")
+    assert not (tmp_path / "third").exists()

@@ -6,10 +6,11 @@ from dataclasses import replace
 import pytest
 
 from ezgreedy.agents.presets import PRESETS
+from ezgreedy.agents.sequence_presets import SEQUENCE_PRESETS
 from ezgreedy.cli import _parser
 from ezgreedy.commands.training import _settings
 from ezgreedy.exploration.durations import Geometric, PlusOne, Zeta
-from ezgreedy.running.command_line import train_command
+from ezgreedy.running.command_line import Spread, train_command
 from ezgreedy.running.plain import as_plain, from_plain, with_later_settings, with_setting
 from ezgreedy.running.scales import laptop_scale, paper_scale
 from support.small_runs import small_run
@@ -41,6 +42,20 @@ def test_a_default_run_needs_few_words():
     assert train_command(laptop_scale(PRESETS["rainbow"], "minatar/breakout")) == (
         "ezgreedy train rainbow --game minatar/breakout --scale laptop"
     )
+
+
+def test_a_run_on_ray_has_the_command_that_spreads_it_alike():
+    settings = laptop_scale(SEQUENCE_PRESETS["r2d2-ez"], "minatar/breakout")
+    alone = "ezgreedy train r2d2-ez --game minatar/breakout --scale laptop"
+    assert settings.lanes == 16
+    assert train_command(settings, Spread(2)) == f"{alone} --engine ray --actors 2"
+    more = train_command(replace(settings, lanes=60, seed=3), Spread(20, 4))
+    assert more == f"{alone} --seed 3 --engine ray --actors 20 --lanes-per-actor 3 --shards 4"
+    uneven = train_command(replace(settings, lanes=5), Spread(2))
+    assert uneven == f"{alone} --engine ray --actors 2 --set lanes=5"
+    parsed = _parser().parse_args([*shlex.split(more)[1:], "--out", "run"])
+    assert (parsed.engine, parsed.actors, parsed.shards) == ("ray", 20, 4)
+    assert replace(_settings(parsed), lanes=20 * 3) == replace(settings, lanes=60, seed=3)
 
 
 def test_what_no_command_can_say_has_none():

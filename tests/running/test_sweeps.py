@@ -5,10 +5,12 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -27,7 +29,7 @@ from ezgreedy.running.sweep_directory import (
     SweepDirectory,
     code_version,
 )
-from ezgreedy.running.sweep_jobs import BROKEN, NO_ROOM, Job
+from ezgreedy.running.sweep_jobs import BROKEN, NO_ROOM, Job, Room, Work
 from ezgreedy.running.sweeps import find, members, run_id, sweeps
 from support import faults
 
@@ -229,13 +231,29 @@ def test_a_run_that_another_process_owns_is_waited_for(tmp_path, capsys):
     assert [state.state for state in place.states()] == [DONE]
 
 
+def test_whether_a_run_on_another_machine_goes_on_is_told_by_its_lock(tmp_path):
+    run = members(find("minatar"))[0]
+    with SweepDirectory(tmp_path) as place:
+        place.open(find("minatar"), [], [run])
+        place.begin(run)
+        directory = place.run(run.id)
+        directory.write_status("running", frames=100)
+        text = directory.status_file.read_text()
+        assert place.state(run.id).state == "running"  # by this process
+        directory.status_file.write_text(text.replace(socket.gethostname(), "elsewhere"))
+        assert place.state(run.id).state == PENDING
+        with ResultLog(directory.results):
+            assert place.state(run.id).state == "running"
+        assert place.state(run.id) == RunState(run.id, "rainbow", PENDING, 100, 500_000)
+
+
 @pytest.mark.slow
-def test_sixteen_processes_do_a_hundred_runs_once_each(tmp_path, capsys):
-    assert sweep(tmp_path, *BREAKOUT, "--seeds", "100", "--frames", "20", "--jobs", "16") == 0
+def test_eight_processes_do_forty_runs_once_each(tmp_path, capsys):
+    assert sweep(tmp_path, *BREAKOUT, "--seeds", "40", "--frames", "20", "--jobs", "8") == 0
     told = capsys.readouterr().err
-    assert told.count("is done") == 100
+    assert told.count("is done") == 40
     runs = [read_run(path) for path in run_directories(tmp_path)]
-    assert sorted(run.seed for run in runs) == list(range(100))
+    assert sorted(run.seed for run in runs) == list(range(40))
     assert all([score.frames for score in run.scores] == [0, 20] for run in runs)
 
 
@@ -260,9 +278,9 @@ def test_a_full_disk_stops_the_sweep_and_loses_nothing(tmp_path, monkeypatch, ca
 
 
 def test_processes_tell_a_full_disk_from_other_ends(tmp_path):
-    kind, told = Job(faults.fill_up, (), tmp_path / "log").outcome()
+    kind, told = Job(Work(faults.fill_up, (), tmp_path / "log")).outcome()
     assert (kind, told) == (NO_ROOM, "No space left on device: replay")
-    kind, told = Job(faults.vanish, (), tmp_path / "log").outcome()
+    kind, told = Job(Work(faults.vanish, (), tmp_path / "log")).outcome()
     assert (kind, told) == (BROKEN, "its process ended with exit code 7")
 
 
@@ -316,7 +334,9 @@ def test_a_directory_is_swept_by_one_process(finished, capsys):
         (["minatar", "--frames", "0"], "--frames must be at least 1; got 0"),
         (["minatar", "--jobs", "0"], "--jobs must be at least 1; got 0"),
         (["minatar", "--scale", "huge"], "--scale must be one of 'paper', 'laptop'; got 'huge'"),
-        (["minatar", "--engine", "ray"], "--engine must be one of 'local'; got 'ray'"),
+        (["minatar", "--engine", "slurm"], "--engine must be one of 'local', 'ray'; got 'slurm'"),
+        (["minatar", "--address", "head:6379"], "--address must come with --engine ray"),
+        (["minatar", "--gpus-per-run", "1"], "--gpus-per-run must come with --engine ray"),
         (["minatar", "--set", "lanes"], "--set must be PATH=VALUE; got 'lanes'"),
         (["minatar", "--set", "seed=3"], "--set must leave seed, game and agent.name"),
         (["minatar", "--set", "agent.sigma=3"], "name a setting of agent"),
@@ -383,6 +403,13 @@ def test_the_cost_counts_what_is_still_to_be_done(tmp_path):
     assert replay < cost.disk < 2 * replay
     assert replay < cost.memory < replay + 10**9
     assert not cost.doubts
+    shared = forecast(runs, {}, shapes, {"rainbow": 100.0, "rainbow-eps": 100.0}, 2, tmp_path)
+    elsewhere = Room(1, memory=None)
+    alone = forecast(
+        runs, {}, shapes, {"rainbow": 100.0, "rainbow-eps": 100.0}, 2, tmp_path, elsewhere
+    )
+    assert alone.seconds == shared.seconds * min(os.cpu_count(), 2)
+    assert not any("memory" in doubt for doubt in replace(alone, memory=10**18).doubts)
     assert left(list(states.values()), 2) == 2000.0
 
 

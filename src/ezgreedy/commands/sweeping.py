@@ -1,8 +1,9 @@
-"""`ezgreedy sweep`: all games of a study with all its agents, interruptibly, on this machine."""
+"""`ezgreedy sweep`: all games of a study with all its agents, interruptibly, here or on Ray."""
 
 import argparse
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from ezgreedy.commands.training import require_packages
 
 # Named here, so that `--help` needs NumPy alone; a test holds the list to the registry.
 SWEEPS = ("atari57-rainbow", "atari57-r2d2", "atari-durations", "minatar")
-ENGINES = ("local",)
+ENGINES = ("local", "ray")
 STATUS = "status"
 
 
@@ -55,7 +56,11 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         "--jobs", type=int, metavar="N", help="runs at once (default: one for every core)"
     )
     sweep.add_argument(
-        "--engine", default="local", metavar="ENGINE", help="where runs go: local, this machine"
+        "--engine",
+        default="local",
+        metavar="ENGINE",
+        help="where runs go: local, this machine; ray, the machines of a Ray cluster "
+        "(default: local)",
     )
     sweep.add_argument("--yes", action="store_true", help="begin without asking")
     sweep.add_argument(
@@ -72,7 +77,39 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         metavar="S",
         help="time between checkpoints (default: 60)",
     )
+    _add_ray_options(sweep)
     sweep.set_defaults(run=_run)
+
+
+def _add_ray_options(parser: argparse.ArgumentParser) -> None:
+    ray = parser.add_argument_group(
+        "--engine ray",
+        "Every run is placed on a machine that has what it needs free, and waits until there is "
+        "one. DIR must be on a file system that all machines share, with locks that hold between "
+        "them; this is checked before anything begins. --jobs is as many as fit, unless given.",
+    )
+    ray.add_argument(
+        "--address",
+        metavar="HOST:PORT",
+        help="a Ray cluster with the same versions of Ray, Python and ezgreedy (default: a Ray of "
+        "its own, bound to this machine)",
+    )
+    ray.add_argument(
+        "--cpus-per-run", type=float, metavar="N", help="processors (default: the run's threads)"
+    )
+    ray.add_argument(
+        "--memory-per-run",
+        type=float,
+        metavar="GB",
+        help="memory in gigabytes (default: what a run with a full replay takes)",
+    )
+    ray.add_argument(
+        "--gpus-per-run",
+        type=float,
+        metavar="N",
+        help="graphics processors; 0.25 lets four runs share one (default: 1 with --set "
+        "device=cuda, else 0)",
+    )
 
 
 def _run(parsed: argparse.Namespace) -> int:
@@ -93,23 +130,54 @@ def _sweep(parsed: argparse.Namespace) -> int:
     from ezgreedy.running.sweeping import Sweeping
     from ezgreedy.running.sweeps import members
 
-    jobs = num_cores() if parsed.jobs is None else parsed.jobs
     require.number("--probe-seconds", parsed.probe_seconds, 0.0)
     sweep = _asked(parsed)
     runs = members(sweep, parsed.changes)
     place = SweepDirectory(parsed.out)
-    sweeping = Sweeping(place, jobs, parsed.checkpoint_seconds, _say)
     place.check(sweep, parsed.changes)
     shapes = forecast.frame_shapes(runs)  # refuses games that do not exist
-    if not _is_agreed(parsed, runs, place, shapes, jobs):
-        return 2
-    with place:
-        place.open(sweep, parsed.changes, runs)
-        changed = place.made_by_other_code()
-        if changed:
-            told = "their results may differ from those of this code; sweep.json says which"
-            _say(f"warning: the code has changed since {len(changed)} runs were begun: {told}")
-        return sweeping.to_the_end(runs)
+    with _engine(parsed, runs, shapes) as engine:
+        jobs = _num_jobs(parsed, engine)
+        sweeping = Sweeping(place, engine, jobs, parsed.checkpoint_seconds, _say)
+        if not _is_agreed(parsed, runs, place, shapes, sweeping):
+            return 2
+        with place:
+            engine.require_directory(place.path)
+            place.open(sweep, parsed.changes, runs)
+            changed = place.made_by_other_code()
+            if changed:
+                told = "their results may differ from those of this code; sweep.json says which"
+                _say(f"warning: the code has changed since {len(changed)} runs were begun: {told}")
+            return sweeping.to_the_end(runs)
+
+
+def _engine(
+    parsed: argparse.Namespace, runs: Sequence[Any], shapes: Mapping[str, tuple[int, ...]]
+) -> AbstractContextManager[Any]:
+    """Where the runs go."""
+    if parsed.engine == "local":
+        from ezgreedy.running.sweep_jobs import LocalEngine
+
+        for name in ("address", "cpus_per_run", "memory_per_run", "gpus_per_run"):
+            if getattr(parsed, name) is not None:
+                raise ValueError(f"--{name.replace('_', '-')} must come with --engine ray")
+        return nullcontext(LocalEngine())
+    from ezgreedy.fleet.hosts import RayEngine, session_at
+    from ezgreedy.fleet.placement import Share
+
+    share = Share(parsed.cpus_per_run, parsed.memory_per_run, parsed.gpus_per_run)
+    settings = [run.settings for run in runs]
+    return RayEngine(
+        session_at(parsed.address), lambda run: share.of(run, shapes[run.game]), settings
+    )
+
+
+def _num_jobs(parsed: argparse.Namespace, engine: Any) -> int:
+    from ezgreedy.running.sweeping import MOST_JOBS
+
+    if parsed.jobs is not None:
+        return int(parsed.jobs)
+    return num_cores() if parsed.engine == "local" else min(engine.room.num_runs, MOST_JOBS)
 
 
 def _asked(parsed: argparse.Namespace) -> Any:
@@ -136,7 +204,7 @@ def _is_agreed(
     runs: Sequence[Any],
     place: Any,
     shapes: Mapping[str, tuple[int, ...]],
-    jobs: int,
+    sweeping: Any,
 ) -> bool:
     """Tells the cost, and asks where it is high; False if the answer is no."""
     from ezgreedy.running.forecast import forecast
@@ -146,15 +214,21 @@ def _is_agreed(
     if place.file.exists():
         place.read()
         states = {state.id: state for state in place.states()}
-    probed = speeds_of(runs, states, parsed.probe_seconds, _say)
-    cost = forecast(runs, states, shapes, probed, jobs, parsed.out)
+    engine = sweeping.engine
+    probed = speeds_of(runs, states, engine, parsed.probe_seconds, _say)
+    jobs = sweeping.num_jobs
+    cost = forecast(runs, states, shapes, probed, jobs, parsed.out, engine.room)
     _say(str(cost) if cost.num_runs else f"all {len(runs)} runs are done")
     doubts = cost.doubts if cost.num_runs else []
     if not doubts or parsed.yes:
         return True
     if not sys.stdin.isatty():
         raise ValueError(f"--yes must be given where nobody can be asked: {'; '.join(doubts)}")
-    answer = input(f"{'; '.join(doubts)}. Begin? [y/N] ")
+    try:
+        answer = input(f"{'; '.join(doubts)}. Begin? [y/N] ")
+    except EOFError:  # Ctrl-D
+        answer = ""
+        print()
     return answer.strip().lower() in ("y", "yes")
 
 

@@ -18,19 +18,20 @@ from ezgreedy.fleet.coordinator import CALLS_IN_FLIGHT, FleetTraining
 from ezgreedy.fleet.roles import make_learner, preset_of
 from ezgreedy.fleet.session import (
     LEAST_STORE_MEGABYTES,
+    MEGABYTE,
     ClusterSession,
     LocalSession,
     require_ray,
     require_store,
 )
-from ezgreedy.fleet.settings import MEGABYTE, FleetSettings, spread
+from ezgreedy.fleet.settings import FleetSettings, spread
+from ezgreedy.results.runs import ENGINE_FILE
 from ezgreedy.results.store import write_json_atomically
 from ezgreedy.running.driver import DriveOptions, drive, require_device, require_nobody_else
 from ezgreedy.running.run_directory import RunDirectory
 from ezgreedy.running.settings import RunSettings
 from ezgreedy.running.training import surface
 
-ENGINE = "engine.json"
 SNAPSHOTS = "memories"
 _KEPT = ("actors", "shards", "address", "object_store_megabytes")
 _LARGEST_COMPRESSED = 2_000  # bytes of an observation, in the worst of the 57 games and to spare
@@ -77,12 +78,12 @@ def resume(
 
 def is_fleet_run(directory: Path) -> bool:
     """Whether a directory holds a run of this engine."""
-    return (Path(directory) / ENGINE).exists()
+    return (Path(directory) / ENGINE_FILE).exists()
 
 
 def read_engine(place: RunDirectory) -> FleetSettings:
     """How the run in a directory was spread."""
-    path = place.path / ENGINE
+    path = place.path / ENGINE_FILE
     try:
         said = json.loads(path.read_text(encoding="utf-8"))
         return FleetSettings(**{name: said[name] for name in _KEPT})
@@ -138,4 +139,4 @@ def _drive(
 
 def _write_engine(place: RunDirectory, fleet: FleetSettings) -> None:
     said = {name: getattr(fleet, name) for name in _KEPT}
-    write_json_atomically(place.path / ENGINE, {"engine": "ray", **said})
+    write_json_atomically(place.path / ENGINE_FILE, {"engine": "ray", **said})

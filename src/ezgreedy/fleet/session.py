@@ -23,8 +23,8 @@ from typing import Any
 
 from ezgreedy import requirements as require
 from ezgreedy.fleet import watchdog
-from ezgreedy.fleet.settings import MEGABYTE
 
+MEGABYTE = 1_000_000
 CONNECT_SECONDS = 30.0
 LEAST_STORE_MEGABYTES = 80  # Ray's own least is 78.6
 _PREFIX = "ezgreedy-ray-"  # short: paths of sockets have at most 107 characters

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from ezgreedy import requirements as require
 from ezgreedy.agents.sequence_actor import Whereabouts
 
-MEGABYTE = 1_000_000
 # Reliability over speed: measured on one machine, a killed process is back after some 2 seconds.
 HEARTBEAT_SECONDS = 5.0
 SILENT_SECONDS = 30.0

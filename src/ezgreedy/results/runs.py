@@ -15,6 +15,8 @@ from ezgreedy import requirements as require
 from ezgreedy.results.store import read_results
 
 CONFIG_FILE, RESULTS_FILE, MANIFEST_FILE = "config.json", "results.jsonl", "manifest.json"
+# Stands in the directory of a run on Ray: how many processes it was spread over.
+ENGINE_FILE = "engine.json"
 # Stands in a directory that `ezgreedy collect` made, and in no other.
 COLLECTION_FILE = "collection.json"
 # Stands in a directory that `ezgreedy sweep` made, beside the directory of its runs.

@@ -15,6 +15,7 @@ from ezgreedy import requirements as require
 from ezgreedy.results.runs import (
     COLLECTION_FILE,
     CONFIG_FILE,
+    ENGINE_FILE,
     MANIFEST_FILE,
     RESULTS_FILE,
     Run,
@@ -23,7 +24,7 @@ from ezgreedy.results.runs import (
     run_directories,
 )
 from ezgreedy.results.store import ResultLog, read_results, write_json_atomically
-from ezgreedy.running.command_line import train_command
+from ezgreedy.running.command_line import Spread, train_command
 from ezgreedy.running.plain import from_plain, with_later_settings
 from ezgreedy.running.settings import RunSettings
 
@@ -51,10 +52,13 @@ def collect(sources: Sequence[Path], out: Path, commit: str | None = None) -> li
     """
     runs = _runs(sources)
     _check_collection(out)
-    plans = [(run, _new_records(run, out / run.path.name)) for run in runs]
+    plans = [(run, _spread(run.path), _new_records(run, out / run.path.name)) for run in runs]
     out.mkdir(parents=True, exist_ok=True)
     write_json_atomically(out / COLLECTION_FILE, {"format": FORMAT, "kind": "ezgreedy collection"})
-    return [_write(run, out / run.path.name, new, commit) for run, new in plans]
+    return [
+        _write(run, out / run.path.name, new, {"commit": commit, "spread": spread})
+        for run, spread, new in plans
+    ]
 
 
 def _runs(sources: Sequence[Path]) -> list[Run]:
@@ -113,7 +117,7 @@ def _records(directory: Path) -> list[dict[str, Any]]:
 
 
 def _write(
-    run: Run, target: Path, new: Sequence[Mapping[str, Any]], commit: str | None
+    run: Run, target: Path, new: Sequence[Mapping[str, Any]], known: Mapping[str, Any]
 ) -> Collected:
     target.mkdir(exist_ok=True)
     if not (target / CONFIG_FILE).exists():
@@ -124,20 +128,22 @@ def _write(
             log.append(record)
     path = target / MANIFEST_FILE
     before = read_mapping(path) if path.exists() else {}
-    now = _manifest(read_run(target), before, commit, has_news=bool(new))
+    now = _manifest(read_run(target), before, known, has_news=bool(new))
     if now != before:
         write_json_atomically(path, now)
     return Collected(read_run(target), len(new))
 
 
 def _manifest(
-    run: Run, before: Mapping[str, Any], commit: str | None, *, has_news: bool
+    run: Run, before: Mapping[str, Any], known: Mapping[str, Any], *, has_news: bool
 ) -> dict[str, Any]:
+    commit, spread = known["commit"], known["spread"]
     packages = {name: found for name in _PACKAGES if (found := _version(name)) is not None}
     return {
         "format": FORMAT,
         "run": run.path.name,
-        "command": _command(run),
+        "command": _command(run, spread),
+        **({} if spread is None else {"processes": spread._asdict()}),
         "commit": commit if commit is not None else before.get("commit"),
         "ezgreedy": run.version,
         # A run does not note the packages it ran with; these are the collector's.
@@ -150,13 +156,31 @@ def _manifest(
     }
 
 
-def _command(run: Run) -> str | None:
+def _spread(directory: Path) -> Spread | None:
+    """How a run was spread over processes, also if it was collected before; None if it was not."""
+    engine, manifest = directory / ENGINE_FILE, directory / MANIFEST_FILE
+    if engine.exists():
+        path, said = engine, read_mapping(engine)
+    elif manifest.exists() and "processes" in (noted := read_mapping(manifest)):
+        path, said = manifest, noted["processes"]
+    else:
+        return None
+    try:
+        spread = Spread(said["actors"], said["shards"])
+        require.integer("actors", spread.actors, least=1)
+        require.integer("shards", spread.shards, least=1)
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"{path} does not say how the run was spread: {error}") from error
+    return spread
+
+
+def _command(run: Run, spread: Spread | None) -> str | None:
     """None for settings of a later version, which this one cannot put into words."""
     try:
         settings = from_plain(with_later_settings(run.settings))
     except (ValueError, TypeError):
         return None
-    return train_command(settings) if isinstance(settings, RunSettings) else None
+    return train_command(settings, spread) if isinstance(settings, RunSettings) else None
 
 
 def _version(package: str) -> str | None:

@@ -3,7 +3,7 @@
 import shlex
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from ezgreedy.agents.presets import PRESETS
 from ezgreedy.agents.sequence_presets import SEQUENCE_PRESETS
@@ -12,19 +12,27 @@ from ezgreedy.running.scales import SCALES, preset
 from ezgreedy.running.settings import RunSettings
 
 
-def train_command(settings: RunSettings) -> str | None:
+class Spread(NamedTuple):
+    """How many processes of which kind a run on Ray was spread over."""
+
+    actors: int
+    shards: int = 1
+
+
+def train_command(settings: RunSettings, spread: Spread | None = None) -> str | None:
     """The shortest `ezgreedy train` with these settings, but for `--out`.
 
     None if there is none: the agent is not a preset's kin, or differs from it where `--set` does
-    not reach.
+    not reach. A run that was spread over processes has the command that spreads it alike, on
+    whichever cluster.
     """
     if settings.agent.name not in {**PRESETS, **SEQUENCE_PRESETS}:
         return None
-    commands = [_command(settings, scale) for scale in SCALES]
+    commands = [_command(settings, scale, spread) for scale in SCALES]
     return min((command for command in commands if command is not None), key=len, default=None)
 
 
-def _command(settings: RunSettings, scale: str) -> str | None:
+def _command(settings: RunSettings, scale: str, spread: Spread | None) -> str | None:
     base = SCALES[scale](preset(settings.agent.name), settings.game)
     words = ["ezgreedy", "train", settings.agent.name, "--game", settings.game]
     if scale != "paper":
@@ -33,6 +41,10 @@ def _command(settings: RunSettings, scale: str) -> str | None:
         if getattr(settings, name) != default:
             words += [f"--{name}", str(getattr(settings, name))]
     base = replace(base, frames=settings.frames, seed=settings.seed, device=settings.device)
+    if spread is not None:
+        words += _spread_words(spread, settings.lanes, base.lanes)
+        if settings.lanes % spread.actors == 0:
+            base = replace(base, lanes=settings.lanes)
     texts = {path: _text(value) for path, value in _differences(base, settings, "")}
     known = {path: text for path, text in texts.items() if text is not None}
     ordered = _ordered(base, known)
@@ -41,6 +53,15 @@ def _command(settings: RunSettings, scale: str) -> str | None:
     for path in ordered:
         words += ["--set", shlex.quote(f"{path}={known[path]}")]
     return " ".join(words)
+
+
+def _spread_words(spread: Spread, lanes: int, usual_lanes: int) -> list[str]:
+    words = ["--engine", "ray", "--actors", str(spread.actors)]
+    if lanes != usual_lanes and lanes % spread.actors == 0:
+        words += ["--lanes-per-actor", str(lanes // spread.actors)]
+    if spread.shards != 1:
+        words += ["--shards", str(spread.shards)]
+    return words
 
 
 def _ordered(settings: RunSettings, texts: dict[str, str]) -> list[str]:

@@ -4,7 +4,6 @@ Speeds are measured: in runs of the same agent that the sweep already has, or in
 playing and learning. Sizes follow from the settings, and are upper bounds.
 """
 
-import os
 import shutil
 import statistics
 import time
@@ -17,10 +16,11 @@ import numpy as np
 
 from ezgreedy.agents.presets import Preset
 from ezgreedy.atari.lanes import make
-from ezgreedy.replay.frames import available_bytes, required_bytes
+from ezgreedy.replay.frames import required_bytes
 from ezgreedy.replay.sequence_memory import BYTES_PER_OBSERVATION
 from ezgreedy.running.settings import RunSettings
 from ezgreedy.running.sweep_directory import DONE, FAILED, RunState
+from ezgreedy.running.sweep_jobs import LocalEngine, Room
 from ezgreedy.running.sweeps import Member
 
 SECONDS_WITHOUT_ASKING = 3600.0
@@ -50,7 +50,7 @@ class Forecast:
         disk: bytes that all of them leave, at most.
         memory: bytes that those running at once take, at most.
         free_disk: bytes there are.
-        free_memory: bytes there are.
+        free_memory: bytes there are; None if runs begin only where they fit.
     """
 
     num_runs: int
@@ -59,7 +59,7 @@ class Forecast:
     disk: int
     memory: int
     free_disk: int
-    free_memory: int
+    free_memory: int | None
 
     @property
     def doubts(self) -> list[str]:
@@ -71,9 +71,9 @@ class Forecast:
             found.append(f"it takes about {duration(self.seconds)}")
         if self.disk > MOST_SHARE_OF_DISK * self.free_disk:
             found.append(f"{size(self.disk)} may not fit on the disk ({size(self.free_disk)} free)")
-        if self.memory > MOST_SHARE_OF_MEMORY * self.free_memory:
-            there = size(self.free_memory)
-            found.append(f"{size(self.memory)} may not fit in memory ({there} free)")
+        there = self.free_memory
+        if there is not None and self.memory > MOST_SHARE_OF_MEMORY * there:
+            found.append(f"{size(self.memory)} may not fit in memory ({size(there)} free)")
         return found
 
     def __str__(self) -> str:
@@ -98,6 +98,7 @@ def forecast(
     probed: Mapping[str, float],
     num_jobs: int,
     directory: Path,
+    room: Room | None = None,
 ) -> Forecast:
     """The cost of the runs that are not done.
 
@@ -107,8 +108,10 @@ def forecast(
         shapes: from `frame_shapes`.
         probed: speeds of agents that no run has shown, in frames a second.
         num_jobs: runs at once.
-        directory: where they go.
+        directory: where their files go.
+        room: what there is for them; None for this machine's.
     """
+    room = LocalEngine().room if room is None else room
     speeds = known_speeds(list(states.values()))
     to_do = [m for m in members if m.id not in states or states[m.id].state != DONE]
     frames, seconds, is_known = 0, 0.0, True
@@ -127,18 +130,16 @@ def forecast(
         min(largest, _rows_kept(m.settings, largest)) + _checkpoint(shapes[m.settings.game])
         for m, largest in zip(to_do, sizes, strict=True)
     )
-    at_once = sorted(sizes, reverse=True)[:num_jobs]
+    needs = [memory_bytes(m.settings, shapes[m.settings.game]) for m in to_do]
     return Forecast(
         num_runs=len(to_do),
         frames=frames,
         # Speeds are those of one process; more of them than cores would only share.
-        seconds=seconds / max(min(num_jobs, os.cpu_count() or 1, len(to_do)), 1)
-        if is_known
-        else None,
+        seconds=seconds / max(min(num_jobs, room.num_runs, len(to_do)), 1) if is_known else None,
         disk=disk,
-        memory=sum(at_once) + len(at_once) * _PROCESS_BYTES,
+        memory=sum(sorted(needs, reverse=True)[:num_jobs]),
         free_disk=shutil.disk_usage(_existing(directory)).free,
-        free_memory=available_bytes(),
+        free_memory=room.memory,
     )
 
 
@@ -197,6 +198,11 @@ def hasty(settings: RunSettings) -> RunSettings:
     )
     # A window takes its length in every lane.
     return replace(settings, agent=agent, lanes=min(settings.lanes, _HASTY_LANES))
+
+
+def memory_bytes(settings: RunSettings, frame_shape: tuple[int, ...]) -> int:
+    """Memory that the process of a run takes when its replay is full, at most."""
+    return replay_bytes(settings, frame_shape) + _PROCESS_BYTES
 
 
 def replay_bytes(settings: RunSettings, frame_shape: tuple[int, ...]) -> int:

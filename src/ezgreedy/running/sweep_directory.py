@@ -34,7 +34,8 @@ KIND = "ezgreedy sweep"
 DONE, FAILED, PENDING = "done", "failed", "pending"
 STATES = (DONE, RUNNING, FAILED, PENDING)
 
-_LOGS, _DRAFTS, _LOCK = "logs", "drafts", "sweep.lock"
+LOCK_FILE = "sweep.lock"
+_LOGS, _DRAFTS = "logs", "drafts"
 
 
 @dataclass(frozen=True)
@@ -177,7 +178,7 @@ class SweepDirectory:
         except ValueError as error:
             return RunState(*known, FAILED, 0, to_play, reason=f"status.json is damaged: {error}")
         frames, speed = int(status.get("frames", 0)), status.get("frames_per_second") or None
-        if status.get("state") == RUNNING and _is_alive(status):
+        if status.get("state") == RUNNING and _is_alive(status, self.run(member_id).results):
             state = RUNNING
         elif entry["failure"]:  # which is forgotten as soon as it is tried again
             state = FAILED
@@ -214,13 +215,13 @@ class SweepDirectory:
 
     def _holds_something_else(self) -> bool:
         # A sweep that was killed before its first word leaves its lock alone.
-        return any(path.name != _LOCK for path in self.path.iterdir())
+        return any(path.name != LOCK_FILE for path in self.path.iterdir())
 
     # One at a time.
 
     def __enter__(self) -> "SweepDirectory":
         self.path.mkdir(parents=True, exist_ok=True)
-        self._file = os.open(self.path / _LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+        self._file = os.open(self.path / LOCK_FILE, os.O_RDWR | os.O_CREAT, 0o644)
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
@@ -275,10 +276,10 @@ def _entry(member: Member) -> dict[str, Any]:
     }
 
 
-def _is_alive(status: dict[str, Any]) -> bool:
-    """Whether the process that wrote a status is there; on another machine it is believed."""
+def _is_alive(status: dict[str, Any], results: Path) -> bool:
+    """Whether the process that wrote a status is there; of another machine, its lock tells."""
     if status.get("host") != socket.gethostname():
-        return True
+        return _is_locked(results)
     try:
         os.kill(int(status["pid"]), 0)
     except PermissionError:
@@ -286,3 +287,16 @@ def _is_alive(status: dict[str, Any]) -> bool:
     except (ProcessLookupError, KeyError, ValueError, OverflowError):
         return False
     return True
+
+
+def _is_locked(path: Path) -> bool:
+    """Whether somebody is writing a file; where locks cannot be asked, it is believed."""
+    try:
+        with path.open() as file:
+            # Shared, for readers; a run that begins just now is refused, and tries again.
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+    return False

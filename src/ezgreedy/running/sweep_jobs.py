@@ -1,10 +1,12 @@
 """Who runs the runs of a sweep? Processes, one for each, which begin and end with it.
 
-They are forked from a process that has loaded everything and runs nothing, so a beginning costs
-little and a crash ends one run alone. They never see Ctrl-C, which is for the sweep to handle: it
-asks them to save and stop; so does its end, whatever ends it.
+An engine says where: on this machine, or on those of a cluster (`fleet.hosts`), which then begin
+the same processes. They are forked from a process that has loaded everything and runs nothing, so
+a beginning costs little and a crash ends one run alone. They never see Ctrl-C, which is for the
+sweep to handle: it asks them to save and stop; so does its end, whatever ends it.
 """
 
+import contextlib
 import multiprocessing
 import os
 import signal
@@ -12,13 +14,15 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable
-from multiprocessing.connection import Connection
+from collections.abc import Callable, Collection
+from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, TypeVar
 
+from ezgreedy.replay.frames import available_bytes
 from ezgreedy.results.store import InUseError
+from ezgreedy.running.settings import RunSettings
 from ezgreedy.running.sweep_directory import is_full_disk
 
 _context = multiprocessing.get_context("forkserver")
@@ -38,23 +42,67 @@ class Outcome(NamedTuple):
     told: Any
 
 
+class Room(NamedTuple):
+    """What there is for runs."""
+
+    num_runs: int  # at once; more would only share
+    memory: int | None  # bytes that are free; None if whoever places runs sees to it
+
+
+class Work(NamedTuple):
+    """Something to be computed in a process of its own, with its words in a file."""
+
+    function: Callable[..., Any]  # importable
+    arguments: tuple[Any, ...]
+    log: Path  # where its output goes, appended
+
+
+class Running(Protocol):
+    """A process that was begun somewhere: see `Job`."""
+
+    def ask_to_stop(self) -> None:
+        """To save and stop, once."""
+
+    def stop(self, seconds: float) -> None:
+        """Makes it stop within this time."""
+
+    def outcome(self) -> "Outcome":
+        """What became of it; waits for its end."""
+
+
+R = TypeVar("R", bound=Running)
+
+
+class Engine(Protocol[R]):
+    """Where the runs of a sweep go; everything else about them is the same everywhere."""
+
+    @property
+    def room(self) -> Room:
+        """What there is for runs."""
+
+    def require_directory(self, directory: Path) -> None:
+        """Refuses a sweep's directory, locked by this process, that is not the same for all."""
+
+    def begin(self, work: Work, settings: RunSettings) -> R:
+        """Begins something for a run of these settings."""
+
+    def wait(self, jobs: Collection[R], seconds: float) -> list[R]:
+        """Those that have ended; waits so long for the first."""
+
+
 class Job:
     """A process that computes something, with its words in a file.
 
     Args:
-        function: what is called, importable.
-        arguments: of it.
-        log: where its output goes, appended.
+        work: what it computes.
     """
 
-    def __init__(self, function: Callable[..., Any], arguments: tuple[Any, ...], log: Path) -> None:
+    def __init__(self, work: Work) -> None:
         # Before the first process: libraries read it when they are loaded.
         os.environ.setdefault("OMP_NUM_THREADS", "1")
         _context.set_forkserver_preload(_MODULES + [name for name in _GAMES if name in sys.modules])
         self._reader, writer = _context.Pipe(duplex=False)
-        self._process: ForkServerProcess = _context.Process(
-            target=_call, args=(function, arguments, log, writer)
-        )
+        self._process: ForkServerProcess = _context.Process(target=_call, args=(work, writer))
         self._process.start()
         writer.close()
         self._was_asked = False
@@ -93,6 +141,27 @@ class Job:
         return Outcome(BROKEN, f"its process ended with {told}")
 
 
+class LocalEngine:
+    """This machine."""
+
+    @property
+    def room(self) -> Room:
+        """A run for every core, and the memory that nobody uses."""
+        return Room(os.cpu_count() or 1, available_bytes())
+
+    def require_directory(self, directory: Path) -> None:
+        """Any will do, for only this machine looks at it."""
+
+    def begin(self, work: Work, settings: RunSettings) -> Job:
+        """Begins it at once."""
+        return Job(work)
+
+    def wait(self, jobs: Collection[Job], seconds: float) -> list[Job]:
+        """Those that have ended; waits so long for the first."""
+        ended = wait([job.sentinel for job in jobs], timeout=seconds)
+        return [job for job in jobs if job.sentinel in ended]
+
+
 def run_to_the_end(directory: Path, seconds_between_checkpoints: float) -> int:
     """A run from wherever it is, also from its very beginning; the exit code."""
     from ezgreedy.running.driver import DriveOptions, resume  # PyTorch is for these processes alone
@@ -100,24 +169,23 @@ def run_to_the_end(directory: Path, seconds_between_checkpoints: float) -> int:
     return resume(directory, DriveOptions(seconds_between_checkpoints, is_quiet=True))
 
 
-def _call(
-    function: Callable[..., Any], arguments: tuple[Any, ...], log: Path, writer: Connection
-) -> None:
+def _call(work: Work, writer: Connection) -> None:
     os.setsid()  # a terminal's Ctrl-C goes to the sweep alone
     threading.Thread(target=_stop_with_parent, daemon=True).start()
-    with log.open("a", encoding="utf-8") as file:
+    with work.log.open("a", encoding="utf-8") as file:
         os.dup2(file.fileno(), 1)
         os.dup2(file.fileno(), 2)
-    outcome = _outcome(function, arguments)
+    outcome = _outcome(work)
     if outcome.kind != ENDED:
         sys.stderr.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {outcome.told}\n")
         sys.stderr.flush()
-    writer.send(outcome)
+    with contextlib.suppress(BrokenPipeError):  # nobody is left to hear it
+        writer.send(outcome)
 
 
-def _outcome(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Outcome:
+def _outcome(work: Work) -> Outcome:
     try:
-        return Outcome(ENDED, function(*arguments))
+        return Outcome(ENDED, work.function(*work.arguments))
     except InUseError as error:
         return Outcome(IN_USE, str(error))
     except OSError as error:

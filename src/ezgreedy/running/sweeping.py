@@ -8,7 +8,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from multiprocessing.connection import wait
+from typing import Generic
 
 from ezgreedy import requirements as require
 from ezgreedy.running.forecast import duration, left
@@ -22,7 +22,17 @@ from ezgreedy.running.sweep_directory import (
     SweepDirectory,
     is_full_disk,
 )
-from ezgreedy.running.sweep_jobs import BROKEN, ENDED, IN_USE, NO_ROOM, Job, Outcome, run_to_the_end
+from ezgreedy.running.sweep_jobs import (
+    BROKEN,
+    ENDED,
+    IN_USE,
+    NO_ROOM,
+    Engine,
+    Outcome,
+    R,
+    Work,
+    run_to_the_end,
+)
 from ezgreedy.running.sweeps import Member
 
 MOST_JOBS = 1024
@@ -41,22 +51,24 @@ class _Attempt:
 
 
 @dataclass
-class Sweeping:
-    """The runs of a sweep on their way, on this machine.
+class Sweeping(Generic[R]):
+    """The runs of a sweep on their way.
 
     Args:
         place: the sweep's directory, open.
+        engine: where they go.
         num_jobs: how many runs go on at once.
         seconds_between_checkpoints: of each run, at least so many.
         say: where lines for people go.
     """
 
     place: SweepDirectory
+    engine: Engine[R]
     num_jobs: int
     seconds_between_checkpoints: float
     say: Callable[[str], None]
     _waiting: deque[_Attempt] = field(default_factory=deque)
-    _jobs: dict[int, tuple[_Attempt, Job]] = field(default_factory=dict)  # by sentinel
+    _jobs: dict[R, _Attempt] = field(default_factory=dict)
     _no_room: str = ""
     _num_failed: int = 0
     _said: set[str] = field(default_factory=set)
@@ -85,9 +97,8 @@ class Sweeping:
         while (self._waiting or self._jobs) and not interruption.requested and not self._no_room:
             self._start_what_is_due()
             # The waiting ends with any job, and often enough to notice a signal.
-            for sentinel in wait(list(self._jobs), timeout=0.2):
-                assert isinstance(sentinel, int)
-                self._see_end(*self._jobs.pop(sentinel))
+            for job in self.engine.wait(self._jobs, 0.2):
+                self._see_end(self._jobs.pop(job), job.outcome())
             if not self._jobs:
                 time.sleep(0.05)
             if time.monotonic() - last_line >= _SECONDS_BETWEEN_LINES:
@@ -118,11 +129,11 @@ class Sweeping:
             self._give_up(member, str(error))
             return
         arguments = (directory, self.seconds_between_checkpoints)
-        job = Job(run_to_the_end, arguments, self.place.log(member.id))
-        self._jobs[job.sentinel] = (attempt, job)
+        work = Work(run_to_the_end, arguments, self.place.log(member.id))
+        self._jobs[self.engine.begin(work, member.settings)] = attempt
 
-    def _see_end(self, attempt: _Attempt, job: Job) -> None:
-        outcome, member = job.outcome(), attempt.member
+    def _see_end(self, attempt: _Attempt, outcome: Outcome) -> None:
+        member = attempt.member
         if outcome.kind == NO_ROOM:
             self._no_room = outcome.told
         elif outcome.kind == IN_USE:
@@ -171,14 +182,14 @@ class Sweeping:
         if self._jobs:
             self.say(f"stopping {len(self._jobs)} runs, which save first")
         try:
-            for _, job in self._jobs.values():
+            for job in self._jobs:
                 job.ask_to_stop()
             end = time.monotonic() + _SECONDS_TO_SAVE
             pending = set(self._jobs)
             while pending and time.monotonic() < end:
-                pending -= set(wait(list(pending), timeout=0.2))
+                pending -= set(self.engine.wait(pending, 0.2))
         finally:
-            for _, job in self._jobs.values():
+            for job in self._jobs:
                 job.stop(seconds=1.0)  # no more than a formality, unless it went wrong
             self._jobs.clear()
 
