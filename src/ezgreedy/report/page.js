@@ -64,20 +64,22 @@ function curveTraces(block) {
   });
 }
 
+function drawPlot(figure, block) {
+  const { axis, layout } = base();
+  Plotly.react(figure.querySelector(".plot"), curveTraces(block), {
+    ...layout,
+    margin: { l: 56, r: 12, t: 8, b: 48 },
+    hovermode: "x unified",
+    hoverdistance: -1,
+    showlegend: true,
+    legend: { orientation: "h", x: 0, y: 1.02, yanchor: "bottom" },
+    xaxis: { ...axis, title: { text: block.x_label }, type: block.log_x ? "log" : "linear" },
+    yaxis: { ...axis, title: { text: block.y_label }, type: block.log_y ? "log" : "linear" },
+  }, options);
+}
+
 function drawCurves(figure, block) {
-  const plot = figure.querySelector(".plot");
-  const draw = () => {
-    const { axis, layout } = base();
-    Plotly.react(plot, curveTraces(block), {
-      ...layout,
-      margin: { l: 56, r: 12, t: 8, b: 48 },
-      hovermode: "x unified",
-      hoverdistance: -1,
-      legend: { orientation: "h", x: 0, y: 1.02, yanchor: "bottom" },
-      xaxis: { ...axis, title: { text: block.x_label }, type: block.log_x ? "log" : "linear" },
-      yaxis: { ...axis, title: { text: block.y_label }, type: block.log_y ? "log" : "linear" },
-    }, options);
-  };
+  const draw = () => drawPlot(figure, block);
   redraws.push(draw);
   draw();
 }
@@ -159,7 +161,7 @@ const nearby = new IntersectionObserver((entries) => {
     drawBlock(entry.target);
   }
 }, { rootMargin: "800px" });
-for (const figure of document.querySelectorAll(".interactive")) nearby.observe(figure);
+for (const figure of document.querySelectorAll(".interactive[data-block]")) nearby.observe(figure);
 
 dark.addEventListener("change", () => redraws.forEach((draw) => draw()));
 addEventListener("beforeprint", () => {

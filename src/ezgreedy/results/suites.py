@@ -15,6 +15,7 @@ class NamedSuite(NamedTuple):
         name: for people; `slug` is the same for links.
         games: what each is measured by.
         unit: whose score becomes 1, in words.
+        gap: what 1 − mean of min(1, score) is called.
         is_papers: whether it is the suite that the paper's tables are of.
     """
 
@@ -22,6 +23,7 @@ class NamedSuite(NamedTuple):
     slug: str
     games: Suite
     unit: str
+    gap: str
     is_papers: bool
 
     @property
@@ -34,7 +36,7 @@ class NamedSuite(NamedTuple):
 def suites() -> tuple[NamedSuite, ...]:
     """All there are; no game is in two."""
     return (
-        NamedSuite("Atari-57", "atari57", atari57(), "a person's score", True),
+        NamedSuite("Atari-57", "atari57", atari57(), "a person's score", "human-gap", True),
         NamedSuite(
             "MinAtar",
             "minatar",
@@ -42,6 +44,7 @@ def suites() -> tuple[NamedSuite, ...]:
             "the training return of DQN at a million frames as published by Young and Tian (2019), "
             "read off their figure to about 5 % (Seaquest's is from before version 1.0.11, which "
             "mended the game, and serves as a unit only)",
+            "DQN-gap",
             False,
         ),
     )
