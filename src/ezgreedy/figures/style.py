@@ -31,12 +31,14 @@ __all__ = [
     "SOON_TO_NEVER",
     "TEXT_COLOUR",
     "new_figure",
+    "png",
     "save",
     "svg",
     "voice",
 ]
 
 DOTS_PER_INCH = 160
+_PNG_METADATA: Any = {"Software": None}
 _SVG_METADATA: Any = {"Date": None, "Creator": None}
 
 # Any: the names that matplotlib knows differ between its releases.
@@ -85,6 +87,14 @@ def svg(figure: Figure) -> str:
     return text.getvalue()
 
 
+def png(figure: Figure) -> bytes:
+    """A figure as a PNG file, the same every time."""
+    data = io.BytesIO()
+    with voice():
+        figure.savefig(data, format="png", dpi=DOTS_PER_INCH, metadata=_PNG_METADATA)
+    return data.getvalue()
+
+
 def save(figure: Figure, path: Path) -> list[Path]:
     """Writes path.png and path.svg, the same bytes every time; returns the two files.
 
@@ -93,8 +103,8 @@ def save(figure: Figure, path: Path) -> list[Path]:
         path: the file without its suffix; its directory is made if there is none.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    png, sharp = (path.with_name(f"{path.name}.{kind}") for kind in ("png", "svg"))
+    dots, sharp = (path.with_name(f"{path.name}.{kind}") for kind in ("png", "svg"))
     with voice():
-        figure.savefig(png, dpi=DOTS_PER_INCH, metadata={"Software": None})
+        figure.savefig(dots, dpi=DOTS_PER_INCH, metadata=_PNG_METADATA)
         figure.savefig(sharp, metadata=_SVG_METADATA)
-    return [png, sharp]
+    return [dots, sharp]

@@ -138,28 +138,31 @@ class DeepStudy:
 
 
 def read_deep_study(directories: Sequence[Path]) -> DeepStudy:
-    """Reads runs; one that is there twice, or has no evaluation yet, is left out by name."""
+    """The study of the runs in some directories; see `deep_study`."""
+    return deep_study([read_run(directory) for directory in directories])
+
+
+def deep_study(runs: Sequence[Run]) -> DeepStudy:
+    """Runs by game; one that is there twice, or has no evaluation yet, is left out by name."""
     kept: dict[str, Run] = {}
     left_out = []
-    for run in map(read_run, directories):
+    for run in runs:
         if not run.scores:
             left_out.append(f"{run.path.name}: no evaluation yet")
             continue
         other = kept.get(run.identity())
-        first, second = (
-            (run, other)
-            if other is None or _length(run) > _length(other)
-            else (
-                other,
-                run,
-            )
-        )
-        kept[run.identity()] = first
+        is_longer = other is None or _length(run) > _length(other)
+        first, second = (run, other) if is_longer else (other, run)
+        assert first is not None
+        kept[first.identity()] = first
         if second is not None and second.path.resolve() != first.path.resolve():
             left_out.append(f"{_place(second)}: the same run as {_place(first)}, which has more")
-    runs = sorted(kept.values(), key=lambda run: (run.game, run.agent, run.seed))
-    names = sorted({run.game for run in runs})
-    return DeepStudy([_game(name, _groups(name, runs)) for name in names], runs, left_out)
+    used = sorted(kept.values(), key=lambda run: (run.game, run.agent, run.seed))
+    by_game: dict[str, list[Run]] = {}
+    for run in used:
+        by_game.setdefault(run.game, []).append(run)
+    games = [_game(name, _groups(name, own)) for name, own in by_game.items()]
+    return DeepStudy(games, used, left_out)
 
 
 def estimate(samples: Sequence[float] | None, purpose: str) -> Estimate:
@@ -191,7 +194,7 @@ def _place(run: Run) -> str:
 
 def _groups(game: str, runs: Sequence[Run]) -> list[Group]:
     groups: list[Group] = []
-    for label, alike in variants([run for run in runs if run.game == game]).items():
+    for label, alike in variants(runs).items():
         most = max(len(run.scores) for run in alike)
         groups.append(
             Group(

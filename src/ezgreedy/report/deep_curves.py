@@ -15,16 +15,17 @@ from ezgreedy.report.deep import (
     generator,
     seeds_told,
 )
-from ezgreedy.requirements import FloatArray, IntArray
-from ezgreedy.results.intervals import mean_interval
+from ezgreedy.requirements import FloatArray
+from ezgreedy.results.score_intervals import stratified_band
+from ezgreedy.results.training_scores import thinned
 
 X_LABEL = "million frames"
 REFERENCE_LABEL = "DQN at 1M frames (Young & Tian)"
 
 QUANTITIES = ("evaluation score", "training return")
 
-_MOST_POINTS, _LEAST_POINTS = 150, 30
-_POINTS_OF_A_PAGE = 2000  # of one agent and quantity, over all games
+_MOST_POINTS, _LEAST_POINTS = 150, 20
+_POINTS_OF_A_PAGE = 1200  # of one agent and quantity, over all games
 _REPEATS = 500
 
 Points = tuple[FloatArray, FloatArray]  # frames and values, [runs, points]; NaN is a gap
@@ -78,11 +79,6 @@ def score_points(group: Group, most: int = _MOST_POINTS) -> Points:
         np.array(frames, dtype=np.float64)[:, chosen],
         np.array(values, dtype=np.float64)[:, chosen],
     )
-
-
-def thinned(length: int, most: int) -> IntArray:
-    """Which of so many points are drawn: at most as many, evenly, with the first and the last."""
-    return np.unique(np.linspace(0, length - 1, min(length, most)).round().astype(np.int64))
 
 
 def training_points(group: Group, most: int = _MOST_POINTS) -> Points:
@@ -160,9 +156,11 @@ def _curve(group: Group, quantity: str, points: Points, colour: str) -> Curve | 
     if len(values) < LEAST_SEEDS:
         return Curve(label, x, values.mean(axis=0), colour=colour)
     rng = generator(f"{group.game} {group.label} {quantity} curve")
-    ends = [mean_interval(column, rng, repeats=_REPEATS) for column in values.T]
-    low, high = [end.low for end in ends], [end.high for end in ends]
-    return Curve(label, x, values.mean(axis=0), low, high, colour)
+    # Every point is resampled on its own, as the games of a suite are.
+    band = stratified_band(
+        lambda resamples: resamples.mean(axis=-2), values, rng=rng, repeats=_REPEATS
+    )
+    return Curve(label, x, band.values, band.low, band.high, colour)
 
 
 def _reference(game: str, drawn: Sequence[Curve]) -> Curve:

@@ -36,7 +36,7 @@ function blockOf(game, { agents, quantity }) {
 }
 
 const short = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 3 });
-const [width, height, left, top, bottom] = [220, 130, 34, 6, 16];
+const sheet = { width: 220, height: 130, left: 34, right: 4, top: 6, bottom: 16 };
 
 function finite(values) {
   return values.filter((value) => value !== null);
@@ -44,29 +44,36 @@ function finite(values) {
 
 // One small chart as the text of an SVG: numbers and colours of our own, nothing that authors wrote.
 function smallChart({ series }) {
+  const { width, height, left } = sheet;
+  const [end, floor] = [width - sheet.right, height - sheet.bottom];
   const ys = finite(series.flatMap(({ mean, low, high }) => [...mean, ...(low ?? []), ...(high ?? [])]));
   if (!ys.length) return "<p>no curve</p>";
   const last = Math.max(...series.map(({ x }) => x.at(-1)), 1e-6);
   const [least, most] = [Math.min(...ys), Math.max(...ys)];
   const span = most - least || 1;
-  const px = (x) => (left + (x / last) * (width - left - 4)).toFixed(1);
-  const py = (y) => (top + (1 - (y - least) / span) * (height - top - bottom)).toFixed(1);
-  const line = (xs, values) => xs
-    .map((x, at) => (values[at] === null ? "" : `${at && values[at - 1] !== null ? "L" : "M"}${px(x)} ${py(values[at])}`))
-    .join("");
-  const parts = series.map((entry, index) => {
-    const tone = entry.colour === "#000000" ? "var(--ink)" : seriesColour(entry, index);
-    if (entry.is_reference) return `<path class="reference" d="${line(entry.x, entry.mean)}"/>`;
-    const band = entry.low === null ? "" : `<path fill="${tone}" opacity="0.16" d="${line(entry.x, entry.low)}${line([...entry.x].reverse(), [...entry.high].reverse()).replaceAll("M", "L")}Z"/>`;
-    const point = entry.x.length === 1 ? `<circle cx="${px(entry.x[0])}" cy="${py(entry.mean[0])}" r="2.5" fill="${tone}"/>` : "";
-    return `${band}<path stroke="${tone}" d="${line(entry.x, entry.mean)}"/>${point}`;
+  const px = (x) => (left + (x / last) * (end - left)).toFixed(1);
+  const py = (y) => (floor - ((y - least) / span) * (floor - sheet.top)).toFixed(1);
+  // A gap begins a new stroke.
+  const stroke = (xs, values) => xs.map((x, at) => {
+    if (values[at] === null) return "";
+    return `${at && values[at - 1] !== null ? "L" : "M"}${px(x)} ${py(values[at])}`;
+  }).join("");
+  const parts = series.map((entry) => {
+    if (entry.is_reference) return `<path class="reference" d="${stroke(entry.x, entry.mean)}"/>`;
+    const tone = entry.colour === "#000000" ? "var(--ink)" : entry.colour;
+    const back = entry.high && stroke([...entry.x].reverse(), [...entry.high].reverse());
+    const band = entry.low === null ? ""
+      : `<path fill="${tone}" opacity="0.16" d="${stroke(entry.x, entry.low)}${back.replace("M", "L")}Z"/>`;
+    const point = entry.x.length > 1 ? ""
+      : `<circle cx="${px(entry.x[0])}" cy="${py(entry.mean[0])}" r="2.5" fill="${tone}"/>`;
+    return `${band}<path stroke="${tone}" d="${stroke(entry.x, entry.mean)}"/>${point}`;
   });
   return `<svg viewBox="0 0 ${width} ${height}" aria-hidden="true">
-    <path class="axis" d="M${left} ${top}V${height - bottom}H${width - 4}"/>
-    <text x="${left - 3}" y="${top + 6}" text-anchor="end">${short.format(most)}</text>
-    <text x="${left - 3}" y="${height - bottom}" text-anchor="end">${short.format(least)}</text>
+    <path class="axis" d="M${left} ${sheet.top}V${floor}H${end}"/>
+    <text x="${left - 3}" y="${sheet.top + 6}" text-anchor="end">${short.format(most)}</text>
+    <text x="${left - 3}" y="${floor}" text-anchor="end">${short.format(least)}</text>
     <text x="${left}" y="${height - 3}">0</text>
-    <text x="${width - 4}" y="${height - 3}" text-anchor="end">${short.format(last * 1e6)} frames</text>
+    <text x="${end}" y="${height - 3}" text-anchor="end">${short.format(last * 1e6)} frames</text>
     ${parts.join("")}</svg>`;
 }
 

@@ -10,6 +10,14 @@ function colour(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 }
 
+// Reading plotly takes longer than reading all the rest, so it waits for the first plot.
+function needPlotly() {
+  if (window.Plotly) return;
+  const script = document.createElement("script");
+  script.textContent = document.getElementById("plotly").textContent;
+  document.head.append(script);
+}
+
 // What every plot takes from the page around it.
 function base() {
   const axis = {
@@ -65,6 +73,7 @@ function curveTraces(block) {
 }
 
 function drawPlot(figure, block) {
+  needPlotly();
   const { axis, layout } = base();
   Plotly.react(figure.querySelector(".plot"), curveTraces(block), {
     ...layout,
@@ -127,6 +136,7 @@ function mapLayout(block) {
 }
 
 function drawMaps(figure, block) {
+  needPlotly();
   const input = figure.querySelector("input");
   const cards = [...figure.querySelectorAll(".map")];
   const [{ values: [first] }] = block.maps;

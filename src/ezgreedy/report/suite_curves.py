@@ -10,7 +10,7 @@ import numpy as np
 from ezgreedy.experiments.interactive import Curve, curves_block
 from ezgreedy.report import wording
 from ezgreedy.report.deep import LEAST_SEEDS, generator
-from ezgreedy.report.deep_curves import X_LABEL, colours_of, thinned
+from ezgreedy.report.deep_curves import X_LABEL, colours_of
 from ezgreedy.report.suite_scores import Comparison, SuiteScores
 from ezgreedy.requirements import FloatArray
 from ezgreedy.results.score_intervals import stratified_band
@@ -46,9 +46,13 @@ def _over_frames(found: SuiteScores) -> list[dict[str, Any]]:
 
 def _three_curves(found: SuiteScores, label: str, colour: str) -> list[Curve]:
     """Median, mean and gap of one agent."""
-    scores = score_curves(found.agents[label], found.frames[label], found.suite.measures)
-    points = thinned(len(scores.frames), _MOST_POINTS)
-    x, values = scores.frames[points] / 1e6, scores.values[points]
+    scores = score_curves(
+        found.agents[label],
+        found.frames[label],
+        found.suite.measures,
+        most_points=_MOST_POINTS,
+    )
+    x, values = scores.frames / 1e6, scores.values
     named = f"{label}, {wording.counted(len(scores.games), 'game')}"
     if values.shape[1] < LEAST_SEEDS:
         return [Curve(named, x, row, colour=colour) for row in _together(values).T]
