@@ -31,14 +31,12 @@ __all__ = [
     "SOON_TO_NEVER",
     "TEXT_COLOUR",
     "new_figure",
-    "png",
     "save",
     "svg",
     "voice",
 ]
 
 DOTS_PER_INCH = 160
-_PNG_METADATA: Any = {"Software": None}
 _SVG_METADATA: Any = {"Date": None, "Creator": None}
 
 # Any: the names that matplotlib knows differ between its releases.
@@ -87,14 +85,6 @@ def svg(figure: Figure) -> str:
     return text.getvalue()
 
 
-def png(figure: Figure) -> bytes:
-    """A figure as a PNG file, the same every time."""
-    data = io.BytesIO()
-    with voice():
-        figure.savefig(data, format="png", dpi=DOTS_PER_INCH, metadata=_PNG_METADATA)
-    return data.getvalue()
-
-
 def save(figure: Figure, path: Path) -> list[Path]:
     """Writes path.png and path.svg, the same bytes every time; returns the two files.
 
@@ -103,8 +93,8 @@ def save(figure: Figure, path: Path) -> list[Path]:
         path: the file without its suffix; its directory is made if there is none.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    dots, sharp = (path.with_name(f"{path.name}.{kind}") for kind in ("png", "svg"))
+    png, sharp = (path.with_name(f"{path.name}.{kind}") for kind in ("png", "svg"))
     with voice():
-        figure.savefig(dots, dpi=DOTS_PER_INCH, metadata=_PNG_METADATA)
+        figure.savefig(png, dpi=DOTS_PER_INCH, metadata={"Software": None})
         figure.savefig(sharp, metadata=_SVG_METADATA)
-    return [dots, sharp]
+    return [png, sharp]

@@ -72,10 +72,19 @@ function curveTraces(block) {
   });
 }
 
+// A legend of many rows takes its height from the page rather than from the curves.
+function makeRoom(plot, numEntries) {
+  const rows = Math.ceil(numEntries / Math.max(Math.floor(plot.clientWidth / 190), 1));
+  plot.style.height = "";
+  plot.style.height = rows > 2 ? `${plot.clientHeight + 22 * (rows - 2)}px` : "";
+}
+
 function drawPlot(figure, block) {
   needPlotly();
   const { axis, layout } = base();
-  Plotly.react(figure.querySelector(".plot"), curveTraces(block), {
+  const plot = figure.querySelector(".plot");
+  makeRoom(plot, block.series.length);
+  Plotly.react(plot, curveTraces(block), {
     ...layout,
     margin: { l: 56, r: 12, t: 8, b: 48 },
     hovermode: "x unified",
@@ -175,6 +184,9 @@ for (const figure of document.querySelectorAll(".interactive[data-block]")) near
 
 dark.addEventListener("change", () => redraws.forEach((draw) => draw()));
 addEventListener("beforeprint", () => {
+  for (const figure of document.querySelectorAll(".suite .interactive")) {
+    if (!figure.querySelector(".main-svg")) drawBlock(figure);
+  }
   for (const details of document.querySelectorAll("details")) details.open = true;
 });
 

@@ -7,7 +7,7 @@ them.
 
 import base64
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from plotly.offline import get_plotlyjs
 
 from ezgreedy import __version__
 from ezgreedy.experiments.experiment import Number
-from ezgreedy.figures import curves, style
+from ezgreedy.figures import style
 from ezgreedy.report import deep, deep_curves, suite_curves, wording
 from ezgreedy.report.study import Study
 from ezgreedy.report.suite_scores import SuiteScores, suite_header
@@ -61,7 +61,6 @@ def page(study: Study) -> str:
         suite_id=suite_id,
         suite_header=suite_header,
         table_cells=table_cells,
-        panels=_panels,
         estimate=_estimate,
         frames_told=deep.frames_told,
         seeds_told=deep.seeds_told,
@@ -128,15 +127,6 @@ def _embedded(figure: Path) -> str:
     """A figure as an address that holds it."""
     data = base64.b64encode(figure.read_bytes()).decode("ascii")
     return f"data:{_MEDIA_TYPES[figure.suffix]};base64,{data}"
-
-
-def _panels(blocks: Sequence[Mapping[str, Any]]) -> str:
-    """Blocks of curves side by side, as an address that holds the figure."""
-    panels = [curves.panel_of(block) for block in blocks]
-    figure = curves.learning_curves(panels, shares_legend=True)
-    # As dots: it is for paper alone, and with eight agents' bands a third of the sharp one's size.
-    data = base64.b64encode(style.png(figure)).decode("ascii")
-    return f"data:{_MEDIA_TYPES['.png']};base64,{data}"
 
 
 def _estimate(found: deep.Estimate) -> Markup:
