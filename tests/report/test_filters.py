@@ -101,7 +101,8 @@ def strokes(driver: webdriver.Chrome, game: str) -> list[str]:
         const panel = document.querySelector(`.panel[data-game="${arguments[0]}"]`);
         panel.scrollIntoView({block: "center", behavior: "instant"});
         const svg = panel.querySelector("svg");
-        return svg && [...svg.querySelectorAll("path[stroke]")].map((p) => p.getAttribute("stroke"));
+        const lines = svg && [...svg.querySelectorAll("path[stroke]")];
+        return lines && lines.map((line) => line.getAttribute("stroke"));
     """
     found: list[str] = until(driver, script, game)
     return found
@@ -158,7 +159,8 @@ def test_the_large_plot_has_the_scores_of_the_real_runs(
     Select(driver.find_element(By.ID, "chosen-game")).select_by_visible_text("minatar/breakout")
     (plot,) = plots(driver, "#chosen")
     shown = driver.execute_script(
-        "return Object.fromEntries(arguments[0].data.filter((t) => t.name).map((t) => [t.name, t.y]))",
+        "const named = arguments[0].data.filter((trace) => trace.name);"
+        "return Object.fromEntries(named.map((trace) => [trace.name, trace.y]))",
         plot,
     )
     real = [read_run(directory) for directory in directories]

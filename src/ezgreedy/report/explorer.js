@@ -132,7 +132,8 @@ function follow() {
 
 if (form) {
   form.addEventListener("submit", (event) => event.preventDefault());
-  form.addEventListener("input", follow);
+  form.addEventListener("change", follow);
+  document.getElementById("search")?.addEventListener("input", follow);
   for (const button of form.querySelectorAll("button[data-sets]")) {
     button.addEventListener("click", () => {
       for (const box of form.querySelectorAll(`input[name=${button.dataset.sets}]`)) {
