@@ -1,12 +1,5 @@
-"""The page in a real Chromium, as readers meet it: pointer, keyboard, phone, dark mode.
+"""The page in a real Chromium, as readers meet it: pointer, keyboard, phone, dark mode."""
 
-Where no Chromium and ChromeDriver are found these tests are skipped with that reason, unless
-EZGREEDY_REQUIRE_BROWSER=1 is set, in which case they fail.
-"""
-
-import os
-import shutil
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,99 +9,18 @@ from selenium import webdriver
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
-from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.wait import WebDriverWait
 
 from ezgreedy.cli import main
 from ezgreedy.experiments.fig1_gridworld_coverage import EXPERIMENT
 from ezgreedy.figures import palette
 from ezgreedy.results.runs import read_run
+from support.browser import Opened, hover_text, plots, set_theme
 
 FIG1 = EXPERIMENT.id
 MAPS = f"#{FIG1}-block-1"
 CURVES = "#tiny-block-1"
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-# All but the first two keep the browser itself from asking the network for anything.
-FLAGS = (
-    "--headless=new",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--disable-dev-shm-usage",
-)
-
 pytestmark = pytest.mark.browser
-
-
-def found(*names: str) -> str:
-    """The path of the first of these programs that there is."""
-    paths = [path for name in names if (path := shutil.which(name))]
-    if paths:
-        return paths[0]
-    reason = f"no {names[0]} was found, so the page was not opened in a browser"
-    if os.environ.get("EZGREEDY_REQUIRE_BROWSER") == "1":
-        pytest.fail(reason)
-    pytest.skip(reason)
-
-
-@pytest.fixture(scope="session")
-def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chrome]:
-    browser, chromedriver = found(*BROWSERS), found("chromedriver")
-    options = webdriver.ChromeOptions()
-    options.binary_location = browser
-    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
-        options.add_argument(flag)
-    if os.geteuid() == 0:
-        options.add_argument("--no-sandbox")
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    chrome = webdriver.Chrome(options=options, service=webdriver.ChromeService(chromedriver))
-    yield chrome
-    chrome.quit()
-
-
-Opened = Callable[..., webdriver.Chrome]
-
-
-@pytest.fixture
-def opened(driver: webdriver.Chrome, out: Path) -> Iterator[Opened]:
-    """Opens the page at some size and theme; afterwards the console must have stayed silent."""
-
-    def open_page(
-        width: int = 1280, height: int = 900, theme: str = "light", page: Path | None = None
-    ) -> webdriver.Chrome:
-        set_theme(driver, theme)
-        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
-        driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-        driver.get((page or out / "report.html").as_uri())
-        return driver
-
-    yield open_page
-    assert driver.get_log("browser") == []
-
-
-def set_theme(driver: webdriver.Chrome, theme: str) -> None:
-    feature = {"name": "prefers-color-scheme", "value": theme}
-    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
-
-
-def until(driver: webdriver.Chrome, script: str, *arguments: Any) -> Any:
-    """What a script gives once it gives something."""
-    return WebDriverWait(driver, 20).until(lambda _: driver.execute_script(script, *arguments))
-
-
-def plots(driver: webdriver.Chrome, block: str) -> list[WebElement]:
-    """The plots of a block, once the reader has come near and they are drawn."""
-    script = """
-        const block = document.querySelector(arguments[0]);
-        block.scrollIntoView({block: "start", behavior: "instant"});
-        const plots = [...block.querySelectorAll(".plot")];
-        return plots.every((plot) => plot.data && plot.querySelector(".main-svg")) && plots;
-    """
-    drawn: list[WebElement] = until(driver, script, block)
-    return drawn
 
 
 def drawn_maps(driver: webdriver.Chrome) -> list[Any]:
@@ -184,16 +96,6 @@ def test_the_keyboard_reaches_everything_and_shows_where_it_is(opened: Opened) -
     assert reached[0].get_attribute("class") == "skip"
     wanted = driver.find_elements(By.CSS_SELECTOR, "a, button, input, summary")
     assert set(wanted) <= set(reached)
-
-
-def hover_text(driver: webdriver.Chrome, plot: WebElement) -> str:
-    """What is said under the pointer in the middle of a plot."""
-    ActionChains(driver).move_to_element(plot).perform()
-    script = """
-        const said = [...arguments[0].querySelectorAll(".hoverlayer text")];
-        return said.map((text) => text.textContent).join(" ");
-    """
-    return str(until(driver, script, plot))
 
 
 def test_pointing_at_a_map_tells_its_value(opened: Opened, summaries: dict[str, Any]) -> None:
@@ -286,7 +188,7 @@ def test_deep_agents_are_drawn_with_the_scores_of_their_runs(
     opened: Opened, mixed: Path, runs: Path
 ) -> None:
     driver = opened(page=mixed)
-    (plot,) = plots(driver, "#deep-minatar-breakout-block-1")
+    (plot,) = plots(driver, "#chosen")
     traces = driver.execute_script(
         "return arguments[0].data.filter((trace) => trace.name).map((trace) => "
         "({name: trace.name, y: trace.y, colour: trace.line.color, dash: trace.line.dash}))",
@@ -309,9 +211,8 @@ def test_deep_agents_are_drawn_with_the_scores_of_their_runs(
 
 def test_deep_agents_fit_a_phone_and_the_keyboard_reaches_them(opened: Opened, mixed: Path) -> None:
     driver = opened(width=320, height=800, page=mixed)
-    for number in (1, 2):
-        (plot,) = plots(driver, f"#deep-minatar-breakout-block-{number}")
-        assert plot.rect["x"] + plot.rect["width"] <= 320
+    (plot,) = plots(driver, "#chosen")
+    assert plot.rect["x"] + plot.rect["width"] <= 320
     for details in driver.find_elements(By.CSS_SELECTOR, "details:not([open]) > summary"):
         driver.execute_script("arguments[0].click()", details)
     assert driver.execute_script("return document.documentElement.scrollWidth") <= 320

@@ -13,8 +13,8 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         "report",
         help="build the page that shows verdicts, figures and numbers",
         description="Builds one self-contained HTML page, or a Markdown document, or both, from "
-        "the summaries that `ezgreedy reproduce --out OUT` left, from runs of `ezgreedy train`, "
-        "and from what `ezgreedy collect` kept of runs, in any mix.",
+        "the summaries that `ezgreedy reproduce --out OUT` left, from runs of `ezgreedy train` "
+        "and `ezgreedy sweep`, and from what `ezgreedy collect` kept of runs, in any mix.",
     )
     report.add_argument(
         "out",

@@ -140,6 +140,9 @@ class Found:
             for epsilon in settings["epsilons"]
             for policy in list(policies(settings))[1:]
         }
+        # Last, so that these resamples move none of the others.
+        for place, entry in conditions.items():
+            entry |= _other_differences(tables, place, rng)
         return cls(settings, conditions, overall)
 
     def as_json(self) -> dict[str, Any]:
@@ -217,6 +220,21 @@ def _condition(
         percent = 100.0 / (scores.human_score - scores.random_score)
         entry["gain"] = Interval(*(percent * part for part in more))
     return entry
+
+
+def _other_differences(
+    tables: Mapping[str, FloatArray], place: tuple[str, float, str], rng: np.random.Generator
+) -> dict[str, Interval]:
+    """How an εz-greedy condition differs from ε-greedy's in the measures that no claim is about."""
+    name, epsilon, policy = place
+    if policy == EPS:
+        return {}
+    seeds, others = tables[cell_name(*place)], tables[cell_name(name, epsilon, EPS)]
+    return {
+        f"more_{measure}": findings.difference(seeds, others, measure, rng)
+        for measure in findings.MEASURES
+        if measure not in ("return", "first_reward")
+    }
 
 
 def _overall(

@@ -6,14 +6,20 @@ that are still behind are counted, not averaged. An interval needs three seeds; 
 still a rough one, as the bootstrap can resample nothing but what was seen.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
+from ezgreedy.atari.minatar_scores import (
+    PUBLISHED_ACCURACY,
+    PUBLISHED_FRAMES,
+    minatar_scores,
+)
 from ezgreedy.report import wording
+from ezgreedy.report.variants import variants
 from ezgreedy.results.intervals import Interval, difference_interval, mean_interval
 from ezgreedy.results.runs import Report, Run, read_run
 from ezgreedy.seeding import role_seed
@@ -21,18 +27,10 @@ from ezgreedy.seeding import role_seed
 LEAST_SEEDS = 3
 NUM_FINAL_SCORES = 3
 LAST_FRAMES = 100_000
-_MOST_DIFFERENCES = 2  # that a label tells
 
-# Young and Tian (2019): DQN, 30 seeds, mean return of training episodes at a million frames, read
-# off their figure; no better than to 5 %.
 PUBLISHED_DQN = {
-    "minatar/asterix": 7.0,
-    "minatar/breakout": 9.0,
-    "minatar/freeway": 48.0,
-    "minatar/space_invaders": 32.0,
+    name: found.dqn_score for name, found in minatar_scores().items() if found.is_comparable
 }
-PUBLISHED_FRAMES = 1_000_000
-PUBLISHED_ACCURACY = 0.05
 
 # Agents that differ in how long exploratory actions last alone: without and with.
 PAIRS = (("rainbow-eps", "rainbow-ez"), ("r2d2", "r2d2-ez"))
@@ -140,28 +138,31 @@ class DeepStudy:
 
 
 def read_deep_study(directories: Sequence[Path]) -> DeepStudy:
-    """Reads runs; one that is there twice, or has no evaluation yet, is left out by name."""
+    """The study of the runs in some directories; see `deep_study`."""
+    return deep_study([read_run(directory) for directory in directories])
+
+
+def deep_study(runs: Sequence[Run]) -> DeepStudy:
+    """Runs by game; one that is there twice, or has no evaluation yet, is left out by name."""
     kept: dict[str, Run] = {}
     left_out = []
-    for run in map(read_run, directories):
+    for run in runs:
         if not run.scores:
             left_out.append(f"{run.path.name}: no evaluation yet")
             continue
         other = kept.get(run.identity())
-        first, second = (
-            (run, other)
-            if other is None or _length(run) > _length(other)
-            else (
-                other,
-                run,
-            )
-        )
-        kept[run.identity()] = first
+        is_longer = other is None or _length(run) > _length(other)
+        first, second = (run, other) if is_longer else (other, run)
+        assert first is not None
+        kept[first.identity()] = first
         if second is not None and second.path.resolve() != first.path.resolve():
             left_out.append(f"{_place(second)}: the same run as {_place(first)}, which has more")
-    runs = sorted(kept.values(), key=lambda run: (run.game, run.agent, run.seed))
-    names = sorted({run.game for run in runs})
-    return DeepStudy([_game(name, _groups(name, runs)) for name in names], runs, left_out)
+    used = sorted(kept.values(), key=lambda run: (run.game, run.agent, run.seed))
+    by_game: dict[str, list[Run]] = {}
+    for run in used:
+        by_game.setdefault(run.game, []).append(run)
+    games = [_game(name, _groups(name, own)) for name, own in by_game.items()]
+    return DeepStudy(games, used, left_out)
 
 
 def estimate(samples: Sequence[float] | None, purpose: str) -> Estimate:
@@ -192,50 +193,19 @@ def _place(run: Run) -> str:
 
 
 def _groups(game: str, runs: Sequence[Run]) -> list[Group]:
-    together: dict[str, list[Run]] = {}
-    for run in runs:
-        if run.game == game:
-            together.setdefault(run.identity(has_seed=False), []).append(run)
     groups: list[Group] = []
-    for alike in together.values():
+    for label, alike in variants(runs).items():
         most = max(len(run.scores) for run in alike)
-        kin = [other[0] for other in together.values() if other[0].agent == alike[0].agent]
-        label = _label(alike[0], kin)
-        namesakes = sum(group.label.startswith(label) for group in groups)
         groups.append(
             Group(
                 game,
                 alike[0].agent,
-                f"{label} #{namesakes + 1}" if namesakes else label,
+                label,
                 [run for run in alike if len(run.scores) == most],
                 [run for run in alike if len(run.scores) < most],
             )
         )
     return groups
-
-
-def _label(run: Run, kin: Sequence[Run]) -> str:
-    """The agent's name, with the first settings in which runs of this name differ."""
-    own, *others = [_flat(other.settings) for other in (run, *kin)]
-    names = [
-        name
-        for name in own
-        if name not in ("seed", "frames", "device", "threads")
-        and any(other.get(name) != own[name] for other in others)
-    ]
-    shown = [f"{name.rpartition('.')[2]} {own[name]}" for name in names[:_MOST_DIFFERENCES]]
-    ending = ", …" if len(names) > len(shown) else ""
-    return f"{run.agent} ({', '.join(shown)}{ending})" if shown else run.agent
-
-
-def _flat(settings: Any, name: str = "") -> dict[str, Any]:
-    """Nested plain data as one mapping with dotted names."""
-    if not isinstance(settings, Mapping):
-        return {name: settings}
-    found: dict[str, Any] = {}
-    for key, value in settings.items():
-        found |= _flat(value, f"{name}.{key}" if name else key)
-    return found
 
 
 def _within(reports: Sequence[Report], after: int, until: int) -> list[Report]:

@@ -1,6 +1,6 @@
 """How do the deep agents' scores grow? Curves over frames, to hover over and as figures."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,12 +16,16 @@ from ezgreedy.report.deep import (
     seeds_told,
 )
 from ezgreedy.requirements import FloatArray
-from ezgreedy.results.intervals import mean_interval
+from ezgreedy.results.score_intervals import stratified_band
+from ezgreedy.results.training_scores import thinned
 
 X_LABEL = "million frames"
 REFERENCE_LABEL = "DQN at 1M frames (Young & Tian)"
 
-_MOST_POINTS = 150
+QUANTITIES = ("evaluation score", "training return")
+
+_MOST_POINTS, _LEAST_POINTS = 150, 20
+_POINTS_OF_A_PAGE = 1200  # of one agent and quantity, over all games
 _REPEATS = 500
 
 Points = tuple[FloatArray, FloatArray]  # frames and values, [runs, points]; NaN is a gap
@@ -29,12 +33,33 @@ Points = tuple[FloatArray, FloatArray]  # frames and values, [runs, points]; NaN
 
 def blocks(game: Game) -> list[dict[str, Any]]:
     """Scores of evaluations, and returns of training episodes if any finished."""
-    groups = [row.group for row in game.rows]
-    made = [
-        _block(game, groups, "evaluation score", score_points),
-        _block(game, groups, "training return", training_points),
-    ]
+    colours = colours_of({row.group.label: row.group.agent for row in game.rows})
+    made = [_block(game, quantity, colours, _MOST_POINTS) for quantity in QUANTITIES]
     return [block for block in made if block is not None]
+
+
+def island(games: Sequence[Game]) -> dict[str, Any]:
+    """The curves of all games as a page holds them, small enough for 57 games of 8 agents.
+
+    Agents have one colour in all games. Curves of one game that have the same x share it, and the
+    more games there are, the fewer points each curve has.
+    """
+    agents = {row.group.label: row.group.agent for game in games for row in game.rows}
+    colours = colours_of(agents)
+    most = min(max(_POINTS_OF_A_PAGE // max(len(games), 1), _LEAST_POINTS), _MOST_POINTS)
+    return {
+        "x_label": X_LABEL,
+        "reference": REFERENCE_LABEL,
+        "quantities": QUANTITIES,
+        "agents": [{"label": label, "colour": colours[label]} for label in agents],
+        "games": {
+            game.name: [
+                _compact(_block(game, quantity, colours, most), game, list(agents))
+                for quantity in QUANTITIES
+            ]
+            for game in games
+        },
+    }
 
 
 def figure_svg(game: Game) -> str:
@@ -45,14 +70,18 @@ def figure_svg(game: Game) -> str:
     return style.svg(curves.learning_curves(panels, shares_legend=True))
 
 
-def score_points(group: Group) -> Points:
-    """The evaluations of a group's runs."""
+def score_points(group: Group, most: int = _MOST_POINTS) -> Points:
+    """The evaluations of a group's runs; of too many some, the first and the last among them."""
     frames = [[score.frames for score in run.scores] for run in group.runs]
     values = [[score.mean_return for score in run.scores] for run in group.runs]
-    return np.array(frames, dtype=np.float64), np.array(values, dtype=np.float64)
+    chosen = thinned(group.num_scores, most)
+    return (
+        np.array(frames, dtype=np.float64)[:, chosen],
+        np.array(values, dtype=np.float64)[:, chosen],
+    )
 
 
-def training_points(group: Group) -> Points:
+def training_points(group: Group, most: int = _MOST_POINTS) -> Points:
     """The training reports of a group's runs, neighbours put together until they are few enough.
 
     Means are over episodes, so that a report counts by how many of them finished in it.
@@ -63,7 +92,7 @@ def training_points(group: Group) -> Points:
     frames = np.array([report.frames for report in reports], dtype=np.float64).reshape(shape)
     episodes = np.array([report.episodes for report in reports], dtype=np.float64).reshape(shape)
     returns = np.array([report.mean_return or 0.0 for report in reports]).reshape(shape)
-    together = max(-(-length // _MOST_POINTS), 1)
+    together = max(-(-length // most), 1)
     starts = np.arange(0, length, together)
     counts = np.add.reduceat(episodes, starts, axis=1) if length else episodes
     sums = np.add.reduceat(returns * episodes, starts, axis=1) if length else returns
@@ -73,13 +102,13 @@ def training_points(group: Group) -> Points:
 
 
 def _block(
-    game: Game, groups: Sequence[Group], quantity: str, points: Callable[[Group], Points]
+    game: Game, quantity: str, colours: Mapping[str, str], most: int
 ) -> dict[str, Any] | None:
-    colours = _colours(groups)
+    points = score_points if quantity == QUANTITIES[0] else training_points
     drawn = [
         curve
-        for group, colour in zip(groups, colours, strict=True)
-        if (curve := _curve(group, quantity, points(group), colour)) is not None
+        for group in (row.group for row in game.rows)
+        if (curve := _curve(group, quantity, points(group, most), colours[group.label])) is not None
     ]
     if not drawn:
         return None
@@ -92,6 +121,30 @@ def _block(
     )
 
 
+def _compact(
+    block: Mapping[str, Any] | None, game: Game, agents: Sequence[str]
+) -> dict[str, Any] | None:
+    """What of a block the page cannot tell itself."""
+    if block is None:
+        return None
+    groups = {_named(row.group): row.group for row in game.rows}
+    series = [entry for entry in block["series"] if entry["label"] in groups]
+    x = series[0]["x"]
+    made: dict[str, Any] = {
+        "x": x,
+        "series": [
+            {"agent": agents.index(groups[entry["label"]].label), "mean": entry["mean"]}
+            | {"seeds": _seeds(groups[entry["label"]])}
+            | ({"x": entry["x"]} if entry["x"] != x else {})
+            | ({name: entry[name] for name in ("low", "high")} if entry["low"] else {})
+            for entry in series
+        ],
+    }
+    if game.name in PUBLISHED_DQN:
+        made["reference"] = PUBLISHED_DQN[game.name]
+    return made
+
+
 def _curve(group: Group, quantity: str, points: Points, colour: str) -> Curve | None:
     frames, values = points
     # Where one run has nothing to tell, the mean of the others would be that of another group.
@@ -99,13 +152,15 @@ def _curve(group: Group, quantity: str, points: Points, colour: str) -> Curve | 
     if not known.any():
         return None
     x, values = frames.mean(axis=0)[known] / 1e6, values[:, known]
-    label = f"{group.label}, {_seeds(group)}"
+    label = _named(group)
     if len(values) < LEAST_SEEDS:
         return Curve(label, x, values.mean(axis=0), colour=colour)
     rng = generator(f"{group.game} {group.label} {quantity} curve")
-    ends = [mean_interval(column, rng, repeats=_REPEATS) for column in values.T]
-    low, high = [end.low for end in ends], [end.high for end in ends]
-    return Curve(label, x, values.mean(axis=0), low, high, colour)
+    # Every point is resampled on its own, as the games of a suite are.
+    band = stratified_band(
+        lambda resamples: resamples.mean(axis=-2), values, rng=rng, repeats=_REPEATS
+    )
+    return Curve(label, x, band.values, band.low, band.high, colour)
 
 
 def _reference(game: str, drawn: Sequence[Curve]) -> Curve:
@@ -119,19 +174,27 @@ def _reference(game: str, drawn: Sequence[Curve]) -> Curve:
     )
 
 
+def _named(group: Group) -> str:
+    return f"{group.label}, {_seeds(group)}"
+
+
 def _seeds(group: Group) -> str:
     told = seeds_told(group)
     return f"{told} seed" if told == "1" else f"{told} seeds"
 
 
-def _colours(groups: Sequence[Group]) -> list[str]:
-    """Each agent its own; a second group of the same agent takes one that nobody has."""
+def colours_of(agents: Mapping[str, str]) -> dict[str, str]:
+    """Each agent its own; a second kind of the same agent takes one that nobody has.
+
+    Args:
+        agents: the names of agents by label.
+    """
     known = palette.AGENT_COLOURS
-    owned = {known.get(group.agent) for group in groups}
+    owned = {known.get(agent) for agent in agents.values()}
     spare = [colour for colour in (*palette.OTHER_COLOURS, *known.values()) if colour not in owned]
-    taken: list[str] = []
-    for group in groups:
-        wanted = [known[group.agent], *spare] if group.agent in known else spare
-        free = [colour for colour in wanted if colour not in taken]
-        taken.append(free[0] if free else palette.REFERENCE_COLOUR)
+    taken: dict[str, str] = {}
+    for label, agent in agents.items():
+        wanted = [known[agent], *spare] if agent in known else spare
+        free = [colour for colour in wanted if colour not in taken.values()]
+        taken[label] = free[0] if free else palette.REFERENCE_COLOUR
     return taken

@@ -13,6 +13,8 @@ from ezgreedy.report.deep import (
     told,
 )
 from ezgreedy.report.study import Finding, Study
+from ezgreedy.report.suite_scores import Comparison, SuiteScores, suite_header
+from ezgreedy.results.paper_tables import table_cells
 
 # The first line of every document made here, by which it is known as one that may be replaced.
 MARK = "<!-- Made by `ezgreedy report`; changes are lost when it is made again. -->"
@@ -23,6 +25,8 @@ def document(study: Study) -> str:
     parts = [MARK, "", *_opening(study)]
     if study.findings:
         parts += [*_verdicts(study), *_sections(study)]
+    for found in study.suites:
+        parts += _suite(found)
     if study.deep is not None:
         parts += _deep(study.deep)
     return "\n".join(parts) + "\n"
@@ -101,6 +105,51 @@ def _claim(claim: Claim) -> Iterator[str]:
     yield ""
     rows = [(name, wording.written(number)) for name, number in claim.numbers.items()]
     yield from _table(("number", "value"), rows)
+
+
+def _suite(found: SuiteScores) -> Iterator[str]:
+    suite = found.suite
+    yield f"## {suite.name}: scores over games"
+    yield ""
+    yield (
+        f"Runs of {len(found.played)} of {len(suite.games)} games. A score of 0 is the random "
+        f"agent's; 1 is {suite.unit}. Median and mean are over games; the {suite.gap} is 1 − the "
+        "mean of min(1, score). Final is the evaluation at the frames of the line, best the "
+        "highest of each run until there. Lines compare only where frames, games and seeds are "
+        "alike."
+    )
+    yield ""
+    yield from _table([*suite_header(found), "missing"], table_cells(found.rows))
+    if found.comparison is not None:
+        yield from _equal_terms(found.comparison)
+
+
+def _equal_terms(equal: Comparison) -> Iterator[str]:
+    games = wording.counted(len(equal.games), "game")
+    yield (
+        f"At {wording.plain(equal.frames)} frames, interquartile means over the {games} that all "
+        f"of these agents played ({', '.join(equal.games)}), and the probability that a run of "
+        "the agent at the left scores higher than one of the agent on top, over the games that "
+        "those two share:"
+    )
+    yield ""
+    labels = list(equal.standings)
+    head = ("agent", "seeds", "interquartile mean", *(f"beats {label}" for label in labels))
+    rows = [
+        (
+            label,
+            str(standing.num_seeds),
+            told(standing.interquartile_mean),
+            *(
+                told(equal.better[label, other].probability)
+                if (label, other) in equal.better
+                else "–"
+                for other in labels
+            ),
+        )
+        for label, standing in equal.standings.items()
+    ]
+    yield from _table(head, rows)
 
 
 def _deep(study: DeepStudy) -> Iterator[str]:

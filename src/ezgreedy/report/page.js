@@ -10,6 +10,14 @@ function colour(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 }
 
+// Reading plotly takes longer than reading all the rest, so it waits for the first plot.
+function needPlotly() {
+  if (window.Plotly) return;
+  const script = document.createElement("script");
+  script.textContent = document.getElementById("plotly").textContent;
+  document.head.append(script);
+}
+
 // What every plot takes from the page around it.
 function base() {
   const axis = {
@@ -64,20 +72,32 @@ function curveTraces(block) {
   });
 }
 
-function drawCurves(figure, block) {
+// A legend of many rows takes its height from the page rather than from the curves.
+function makeRoom(plot, numEntries) {
+  const rows = Math.ceil(numEntries / Math.max(Math.floor(plot.clientWidth / 190), 1));
+  plot.style.height = "";
+  plot.style.height = rows > 2 ? `${plot.clientHeight + 22 * (rows - 2)}px` : "";
+}
+
+function drawPlot(figure, block) {
+  needPlotly();
+  const { axis, layout } = base();
   const plot = figure.querySelector(".plot");
-  const draw = () => {
-    const { axis, layout } = base();
-    Plotly.react(plot, curveTraces(block), {
-      ...layout,
-      margin: { l: 56, r: 12, t: 8, b: 48 },
-      hovermode: "x unified",
-      hoverdistance: -1,
-      legend: { orientation: "h", x: 0, y: 1.02, yanchor: "bottom" },
-      xaxis: { ...axis, title: { text: block.x_label }, type: block.log_x ? "log" : "linear" },
-      yaxis: { ...axis, title: { text: block.y_label }, type: block.log_y ? "log" : "linear" },
-    }, options);
-  };
+  makeRoom(plot, block.series.length);
+  Plotly.react(plot, curveTraces(block), {
+    ...layout,
+    margin: { l: 56, r: 12, t: 8, b: 48 },
+    hovermode: "x unified",
+    hoverdistance: -1,
+    showlegend: true,
+    legend: { orientation: "h", x: 0, y: 1.02, yanchor: "bottom" },
+    xaxis: { ...axis, title: { text: block.x_label }, type: block.log_x ? "log" : "linear" },
+    yaxis: { ...axis, title: { text: block.y_label }, type: block.log_y ? "log" : "linear" },
+  }, options);
+}
+
+function drawCurves(figure, block) {
+  const draw = () => drawPlot(figure, block);
   redraws.push(draw);
   draw();
 }
@@ -125,6 +145,7 @@ function mapLayout(block) {
 }
 
 function drawMaps(figure, block) {
+  needPlotly();
   const input = figure.querySelector("input");
   const cards = [...figure.querySelectorAll(".map")];
   const [{ values: [first] }] = block.maps;
@@ -159,10 +180,13 @@ const nearby = new IntersectionObserver((entries) => {
     drawBlock(entry.target);
   }
 }, { rootMargin: "800px" });
-for (const figure of document.querySelectorAll(".interactive")) nearby.observe(figure);
+for (const figure of document.querySelectorAll(".interactive[data-block]")) nearby.observe(figure);
 
 dark.addEventListener("change", () => redraws.forEach((draw) => draw()));
 addEventListener("beforeprint", () => {
+  for (const figure of document.querySelectorAll(".suite .interactive")) {
+    if (!figure.querySelector(".main-svg")) drawBlock(figure);
+  }
   for (const details of document.querySelectorAll("details")) details.open = true;
 });
 

@@ -1,7 +1,8 @@
 """How does the study look? One HTML page without network: verdicts, figures, plots to play with.
 
 Text and tables are made here from a template and stand without scripts; plotly, whose script is
-put into the page once, draws the interactive blocks when a reader comes near them.
+put into the page once and read at the first plot, draws interactive blocks when a reader comes near
+them.
 """
 
 import base64
@@ -19,15 +20,19 @@ from plotly.offline import get_plotlyjs
 from ezgreedy import __version__
 from ezgreedy.experiments.experiment import Number
 from ezgreedy.figures import style
-from ezgreedy.report import deep, deep_curves, wording
+from ezgreedy.report import deep, deep_curves, suite_curves, wording
 from ezgreedy.report.study import Study
+from ezgreedy.report.suite_scores import SuiteScores, suite_header
 from ezgreedy.results.intervals import Interval
+from ezgreedy.results.paper_tables import table_cells
 
 # Every page made here says this near its top, by which it is known as one that may be replaced.
 MARK = '<meta name="generator" content="ezgreedy report'
 
 _HERE = Path(__file__).parent
+_SCRIPTS = ("page.js", "tables.js", "explorer.js")  # in this order, as one
 _NUM_MAP_COLOURS = 11
+_MOST_RUNS = 300  # that are listed one by one
 # An answer looks like the verdict that is nearest to it.
 _ANSWER_LOOKS = {"yes": "reproduced", "no": "not-reproduced", "open": "not-run"}
 _MEDIA_TYPES = {".svg": "image/svg+xml", ".png": "image/png"}
@@ -53,28 +58,51 @@ def page(study: Study) -> str:
         key_numbers=wording.key_numbers,
         json=_json,
         deep_id=deep_id,
-        figure_address=_figure_address,
+        suite_id=suite_id,
+        suite_header=suite_header,
+        table_cells=table_cells,
         estimate=_estimate,
         frames_told=deep.frames_told,
         seeds_told=deep.seeds_told,
     )
-    blocks: dict[str, Sequence[Any]] = {
-        finding.id: finding.blocks for finding in study.findings if finding.blocks
-    }
-    games = study.deep.games if study.deep is not None else []
-    blocks |= {deep_id(game): deep_curves.blocks(game) for game in games}
+    drawn = _drawn(study)
     return environment.get_template("page.html").render(
         study=study,
         words=wording.VERDICT_WORDS,
         meanings=wording.VERDICT_MEANINGS,
         version=__version__,
         style=_beside("page.css"),
-        script=_beside("page.js"),
-        plotly=Markup(get_plotlyjs()) if blocks else "",
-        drawn={"blocks": blocks, "colours": _colours()},
+        script=Markup("\n").join(map(_beside, _SCRIPTS)),
+        plotly=Markup(get_plotlyjs()) if drawn["blocks"] or drawn["curves"] else "",
+        drawn=drawn,
         answer_looks=_ANSWER_LOOKS,
         final=deep.NUM_FINAL_SCORES,
+        most_runs=_MOST_RUNS,
     )
+
+
+def _drawn(study: Study) -> dict[str, Any]:
+    """All data that scripts draw from."""
+    blocks: dict[str, Sequence[Any]] = {
+        finding.id: finding.blocks for finding in study.findings if finding.blocks
+    }
+    blocks |= {suite_id(found): suite_curves.blocks(found) for found in study.suites}
+    games = study.deep.games if study.deep is not None else []
+    return {
+        "blocks": blocks,
+        "colours": _colours(),
+        "curves": deep_curves.island(games) if games else None,
+        "atlases": {
+            finding.id: [list(condition.rows.items()) for condition in finding.atlas.conditions]
+            for finding in study.findings
+            if finding.atlas is not None
+        },
+    }
+
+
+def suite_id(found: SuiteScores) -> str:
+    """Of a suite's part of the page."""
+    return f"suite-{found.suite.slug}"
 
 
 def deep_id(game: deep.Game) -> str:
@@ -101,18 +129,19 @@ def _embedded(figure: Path) -> str:
     return f"data:{_MEDIA_TYPES[figure.suffix]};base64,{data}"
 
 
-def _figure_address(game: deep.Game) -> str:
-    """A game's curves as an address that holds them."""
-    data = base64.b64encode(deep_curves.figure_svg(game).encode()).decode("ascii")
-    return f"data:{_MEDIA_TYPES['.svg']};base64,{data}"
-
-
 def _estimate(found: deep.Estimate) -> Markup:
-    """An estimate for people; a dash where the interval, or all of it, is missing."""
+    """An estimate for people; a dash where the interval, or all of it, is missing.
+
+    Only the value comes with all its digits: there are thousands of these.
+    """
     if found is None:
         return Markup("–")
-    interval = "" if isinstance(found, Interval) else Markup(" <span class=interval>[–]</span>")
-    return _number(found) + interval
+    value, low, high = wording.number_parts(found)
+    exact = found.value if isinstance(found, Interval) else found
+    ends = f"[{low}, {high}]" if low else "[–]"
+    return Markup('<data value="{}">{}</data> <span class=interval>{}</span>').format(
+        f"{exact:.10g}", value, ends
+    )
 
 
 def _number(number: Number) -> Markup:

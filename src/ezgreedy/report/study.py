@@ -15,7 +15,9 @@ from ezgreedy import requirements as require
 from ezgreedy.experiments import interactive, registry
 from ezgreedy.experiments.experiment import Claim, Experiment, Verdict
 from ezgreedy.experiments.runner import SUMMARY_FILE
+from ezgreedy.report.atlas import Atlas, atlas_from_json
 from ezgreedy.report.deep import DeepStudy, read_deep_study
+from ezgreedy.report.suite_scores import SuiteScores, suite_scores
 from ezgreedy.results.runs import CONFIG_FILE, run_directories
 
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
@@ -38,6 +40,7 @@ class Finding:
         figures: files, one for each figure.
         blocks: what a reader can play with.
         departures: how the run differs from the experiment as it is meant, in words.
+        atlas: of what exploration alone finds; None for all experiments but one.
     """
 
     id: str
@@ -52,6 +55,7 @@ class Finding:
     figures: Sequence[Path]
     blocks: Sequence[Mapping[str, Any]]
     departures: Sequence[str]
+    atlas: Atlas | None = None
 
 
 @dataclass(frozen=True)
@@ -62,11 +66,13 @@ class Study:
         findings: of experiments, in the order of the paper.
         not_run: the experiments that have none; empty if no experiment was asked for.
         deep: what the deep agents learned; None without runs.
+        suites: their scores over suites of games.
     """
 
     findings: Sequence[Finding]
     not_run: Sequence[Experiment]
     deep: DeepStudy | None = None
+    suites: Sequence[SuiteScores] = ()
 
     @property
     def counts(self) -> dict[Verdict, int]:
@@ -100,10 +106,12 @@ def read_study(*sources: Path) -> Study:
         runs += within
     known = registry.experiments()
     ids = [name for name in known if name in found] + [name for name in found if name not in known]
+    deep = read_deep_study(runs) if runs else None
     return Study(
         [read_finding(found[name]) for name in ids],
         [experiment for name, experiment in known.items() if found and name not in found],
-        read_deep_study(runs) if runs else None,
+        deep,
+        suite_scores(deep.runs) if deep is not None else (),
     )
 
 
@@ -150,6 +158,7 @@ def _finding(summary: Mapping[str, Any], directory: Path) -> Finding:
             interactive.block_from_json(block) for block in summary["data"].get(interactive.KEY, ())
         ],
         departures=_departures(summary),
+        atlas=atlas_from_json(summary["data"]),
     )
 
 

@@ -95,13 +95,15 @@ class Run:
         """Whether its last evaluation was at its very end."""
         return bool(self.scores) and self.scores[-1].frames >= self.frames_to_play
 
-    def identity(self, *, has_seed: bool = True) -> str:
+    def identity(self, *, has_seed: bool = True, has_game: bool = True) -> str:
         """Equal for runs that differ at most in their length or in where they are computed.
 
         Args:
             has_seed: whether runs that differ in the seed differ.
+            has_game: whether runs that differ in the game differ.
         """
-        left_out = _NO_IDENTITY if has_seed else (*_NO_IDENTITY, "seed")
+        own = [name for name, counts in (("seed", has_seed), ("game", has_game)) if not counts]
+        left_out = (*_NO_IDENTITY, *own)
         kept = {name: value for name, value in self.settings.items() if name not in left_out}
         return json.dumps(kept, sort_keys=True)
 

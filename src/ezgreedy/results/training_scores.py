@@ -7,7 +7,7 @@ Runs that have not come that far are missing, and named.
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -15,7 +15,7 @@ import numpy as np
 
 from ezgreedy import requirements as require
 from ezgreedy.requirements import FloatArray, IntArray
-from ezgreedy.results.runs import Run, Score
+from ezgreedy.results.runs import Run
 from ezgreedy.results.scores import (
     Complete,
     Missing,
@@ -99,10 +99,11 @@ def training_scores(
     behind = tuple((run.game, run.seed) for run in runs if _reached(run) < until)
     if len(behind) == len(runs):
         raise require.refuse("frames", "be reached by a run", until)
+    lines = [_Line.of(run) for run in runs]
     return TrainingScores(
         until,
-        scores_of(((run.game, run.seed, _final(run, until)) for run in runs), seeds),
-        scores_of(((run.game, run.seed, _best(run, until)) for run in runs), seeds),
+        scores_of(((line.game, line.seed, line.final(until)) for line in lines), seeds),
+        scores_of(((line.game, line.seed, line.best(until)) for line in lines), seeds),
         behind,
     )
 
@@ -112,6 +113,7 @@ def score_curves(
     frames: int | None = None,
     suite: Suite | None = None,
     least_seeds: int = 1,
+    most_points: int | None = None,
 ) -> ScoreCurves:
     """Normalised scores at every evaluation that runs share, of the runs that come to the end.
 
@@ -123,25 +125,66 @@ def score_curves(
         frames: where curves end; the length of the shortest run unless told otherwise.
         suite: what each game is measured by; the 57 of Atari unless told otherwise.
         least_seeds: a game with fewer runs than this counts as missing.
+        most_points: of more, some are taken, evenly, the first and the last among them.
     """
     until = training_scores(runs, frames).frames
-    points = sorted(_shared_points(runs, until))
-    tables = [_table(runs, (point, until), suite, least_seeds) for point in points]
+    shared = np.array(sorted(_shared_points(runs, until)), dtype=np.int64)
+    points = shared if most_points is None else shared[thinned(len(shared), most_points)]
+    lines = [_Line.of(run) for run in runs]
+    tables = [_table(lines, (int(point), until), suite, least_seeds) for point in points]
     return ScoreCurves(
-        np.array(points, dtype=np.int64),
+        points,
         tables[-1].games,
         np.stack([table.values for table in tables]),
         tables[-1].missing,
     )
 
 
+def thinned(length: int, most: int) -> IntArray:
+    """Which of so many points are taken: at most `most`, evenly, with the first and the last."""
+    return np.unique(np.linspace(0, length - 1, min(length, most)).round().astype(np.int64))
+
+
+class _Line(NamedTuple):
+    """A run's evaluations, [evaluations], in order of their frames."""
+
+    game: str
+    seed: int
+    frames: IntArray
+    returns: FloatArray
+
+    @classmethod
+    def of(cls, run: Run) -> "_Line":
+        scores = sorted(run.scores, key=lambda score: score.frames)
+        return cls(
+            run.game,
+            run.seed,
+            np.array([score.frames for score in scores], dtype=np.int64),
+            np.array([score.mean_return for score in scores], dtype=np.float64),
+        )
+
+    def place(self, frames: int) -> int | None:
+        """Of the first evaluation that is not before these frames, which a run can overshoot."""
+        found = int(np.searchsorted(self.frames, frames))
+        return found if found < len(self.frames) else None
+
+    def final(self, frames: int) -> float | None:
+        found = self.place(frames)
+        return None if found is None else float(self.returns[found])
+
+    def best(self, frames: int) -> float | None:
+        found = self.place(frames)
+        return None if found is None else float(self.returns[: found + 1].max())
+
+
 def _table(
-    runs: Sequence[Run], frames: tuple[int, int], suite: Suite | None, least_seeds: int
+    lines: Sequence[_Line], frames: tuple[int, int], suite: Suite | None, least_seeds: int
 ) -> Complete:
     """Scores after the first frames, of the runs that come to the second."""
     point, until = frames
     scores = scores_of(
-        (run.game, run.seed, _final(run, point) if _reached(run) >= until else None) for run in runs
+        (line.game, line.seed, None if line.place(until) is None else line.final(point))
+        for line in lines
     )
     return complete(human_normalised(scores, suite), least_seeds)
 
@@ -158,24 +201,6 @@ def _shared_points(runs: Sequence[Run], until: int) -> set[int]:
 
 def _reached(run: Run) -> int:
     return max((score.frames for score in run.scores), default=-1)
-
-
-def _until(run: Run, frames: int) -> Iterator[Score]:
-    """Evaluations until the first that is not before these frames, which a run can overshoot."""
-    for score in sorted(run.scores, key=lambda score: score.frames):
-        yield score
-        if score.frames >= frames:
-            return
-
-
-def _final(run: Run, frames: int) -> float | None:
-    returns = [score.mean_return for score in _until(run, frames)]
-    return returns[-1] if _reached(run) >= frames else None
-
-
-def _best(run: Run, frames: int) -> float | None:
-    returns = [score.mean_return for score in _until(run, frames)]
-    return max(returns) if _reached(run) >= frames else None
 
 
 def _check_alike(runs: Sequence[Run]) -> None:

@@ -1,0 +1,89 @@
+"""How do medians, means and gaps over a suite grow with frames, and how are scores spread?
+
+Curves are of the runs that an agent's line in the table is of, at every point the same ones.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from ezgreedy.experiments.interactive import Curve, curves_block
+from ezgreedy.report import wording
+from ezgreedy.report.deep import LEAST_SEEDS, generator
+from ezgreedy.report.deep_curves import X_LABEL, colours_of
+from ezgreedy.report.suite_scores import Comparison, SuiteScores
+from ezgreedy.requirements import FloatArray
+from ezgreedy.results.score_intervals import stratified_band
+from ezgreedy.results.scores import human_gap, mean, median
+from ezgreedy.results.training_scores import score_curves
+
+_MOST_POINTS = 40
+_REPEATS = 500
+
+
+def blocks(found: SuiteScores) -> list[dict[str, Any]]:
+    """Median, mean and gap over frames, and the performance profile if agents can be compared."""
+    made = _over_frames(found)
+    if found.comparison is not None:
+        made.append(_profile(found, found.comparison))
+    return made
+
+
+def _over_frames(found: SuiteScores) -> list[dict[str, Any]]:
+    colours = _colours(found)
+    by_agent = [_three_curves(found, label, colours[label]) for label in found.agents]
+    titles = "median", "mean", found.suite.gap
+    return [
+        curves_block(
+            f"{found.suite.name}: {title} over games",
+            curves,
+            x_label=X_LABEL,
+            y_label=title if title == found.suite.gap else f"{title} normalised score",
+        )
+        for title, curves in zip(titles, zip(*by_agent, strict=True), strict=True)
+    ]
+
+
+def _three_curves(found: SuiteScores, label: str, colour: str) -> list[Curve]:
+    """Median, mean and gap of one agent."""
+    scores = score_curves(
+        found.agents[label],
+        found.frames[label],
+        found.suite.measures,
+        most_points=_MOST_POINTS,
+    )
+    x, values = scores.frames / 1e6, scores.values
+    named = f"{label}, {wording.counted(len(scores.games), 'game')}"
+    if values.shape[1] < LEAST_SEEDS:
+        return [Curve(named, x, row, colour=colour) for row in _together(values).T]
+    rng = generator(f"{found.suite.name} {label} curves")
+    band = stratified_band(_together, values, rng=rng, repeats=_REPEATS)
+    return [
+        Curve(named, x, row, low, high, colour)
+        for row, low, high in zip(*(part.T for part in band), strict=True)
+    ]
+
+
+def _together(values: FloatArray) -> FloatArray:
+    return np.stack([statistic(values) for statistic in (median, mean, human_gap)], axis=-1)
+
+
+def _profile(found: SuiteScores, comparison: Comparison) -> dict[str, Any]:
+    colours = _colours(found)
+    lines = []
+    for label, standing in comparison.standings.items():
+        has_band = standing.num_seeds >= LEAST_SEEDS
+        values, low, high = standing.profile if has_band else (standing.profile.values, None, None)
+        lines.append(Curve(label, comparison.thresholds, values, low, high, colours[label]))
+    frames = wording.plain(comparison.frames)
+    games = wording.counted(len(comparison.games), "game")
+    return curves_block(
+        f"{found.suite.name}: performance profile at {frames} frames, {games}",
+        lines,
+        x_label="normalised score",
+        y_label="share of runs above it",
+    )
+
+
+def _colours(found: SuiteScores) -> dict[str, str]:
+    return colours_of({label: runs[0].agent for label, runs in found.agents.items()})

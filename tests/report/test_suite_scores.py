@@ -1,0 +1,165 @@
+"""Scores over suites in the report: numbers by hand, equal terms, and what is missing by name."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ezgreedy.atari.minatar_scores import minatar_scores
+from ezgreedy.report import suite_curves
+from ezgreedy.report.deep import deep_study
+from ezgreedy.report.markdown import document
+from ezgreedy.report.study import Study
+from ezgreedy.report.suite_scores import suite_scores
+from ezgreedy.results.intervals import Interval
+from ezgreedy.results.paper_tables import table_cells
+from ezgreedy.results.runs import Run, Score
+
+BREAKOUT, ASTERIX = "minatar/breakout", "minatar/asterix"
+
+
+def score_of(game, normalised):
+    """The score that is this many times as far above the random agent's as DQN's is."""
+    measure = minatar_scores()[game]
+    return measure.random_score + normalised * (measure.dqn_score - measure.random_score)
+
+
+def run(agent, game, seed, *normalised, frames=200, **settings):
+    settings |= {"game": game, "seed": seed, "frames": frames, "agent": {"name": agent}}
+    scores = [Score(100 * at, score_of(game, value)) for at, value in enumerate(normalised)]
+    return Run(Path(f"{game}-{agent}-{seed}"), settings, "0", scores, [], {})
+
+
+def agent(name, **by_game):
+    games = {"breakout": BREAKOUT, "asterix": ASTERIX}
+    return [
+        run(name, games[game], seed, 0.0, value / 2, value)
+        for game, values in by_game.items()
+        for seed, value in enumerate(values)
+    ]
+
+
+EPS = agent("rainbow-eps", breakout=[0.5, 0.7, 0.9], asterix=[1.0, 2.0, 3.0])
+EZ = agent("rainbow-ez", breakout=[0.8, 0.8, 0.8], asterix=[4.0, 4.0, 4.0])
+
+
+def only(runs):
+    (found,) = suite_scores(runs)
+    return found
+
+
+def test_a_suite_needs_two_games():
+    one_game = agent("rainbow-eps", breakout=[1.0]) + agent("rainbow-ez", breakout=[1.0])
+    assert suite_scores(one_game) == []
+    outside = [run("rainbow", BREAKOUT, 0, 1.0, frames=0)]
+    outside += [
+        outside[0].__class__(
+            **{**vars(outside[0]), "settings": {**outside[0].settings, "game": "memory_chain/30"}}
+        )
+    ]
+    assert suite_scores(outside) == []
+
+
+def test_numbers_are_those_that_a_hand_computes():
+    found = only(EPS)
+    (row,) = found.rows
+    assert found.frames == {"rainbow-eps": 200}
+    assert found.played == (ASTERIX, BREAKOUT)
+    assert row.ours.final.median.value == pytest.approx((0.7 + 2.0) / 2)
+    assert row.ours.final.mean.value == pytest.approx((0.7 + 2.0) / 2)
+    assert row.ours.final.human_gap.value == pytest.approx(1 - (0.7 + 1.0) / 2)
+    assert row.paper is None, "the paper's numbers are of other games"
+    assert found.comparison is None, "there is nobody to compare with"
+
+
+def test_missing_games_and_runs_are_named():
+    found = only([entry for entry in EPS if (entry.game, entry.seed) != (ASTERIX, 2)])
+    (cells,) = table_cells(found.rows)
+    for words in ("minatar/freeway", "minatar/seaquest", "asterix seed 2", "not used"):
+        assert words in cells[-1]
+
+
+def test_agents_are_compared_on_games_and_frames_that_all_have():
+    longer = [run("rainbow-ez", ASTERIX, seed, 0.0, 2.0, 9.0, 99.0, frames=300) for seed in (0, 1)]
+    longer += [run("rainbow-ez", BREAKOUT, seed, 0.0, 0.4, 0.8, 9.9, frames=300) for seed in (0, 1)]
+    longer += [run("rainbow-ez", "minatar/freeway", 0, 0.0, 0.0, 0.0, 0.0, frames=300)]
+    equal = only(EPS + longer).comparison
+    assert equal.frames == 200
+    assert equal.games == (ASTERIX, BREAKOUT)
+    better = equal.better["rainbow-ez", "rainbow-eps"]
+    assert better.num_games == 2
+    # Always ahead on Asterix; on Breakout 0.8 beats 0.5 and 0.7, not 0.9. One seed: no interval.
+    assert better.probability == pytest.approx((1 + 2 / 3) / 2)
+    assert equal.standings["rainbow-eps"].num_seeds == 3
+
+
+def test_both_ways_round_probabilities_add_up_to_one():
+    equal = only(EPS + EZ).comparison
+    one, other = (
+        equal.better[pair].probability
+        for pair in (("rainbow-ez", "rainbow-eps"), ("rainbow-eps", "rainbow-ez"))
+    )
+    assert isinstance(one, Interval)
+    assert one.value + other.value == pytest.approx(1)
+    assert one.low + other.high == pytest.approx(1)
+    assert ("rainbow-ez", "rainbow-ez") not in equal.better
+
+
+def test_the_middle_half_of_the_runs_decides_the_interquartile_mean():
+    equal = only(EPS + EZ).comparison
+    assert equal.standings["rainbow-eps"].interquartile_mean.value == pytest.approx(
+        np.mean([0.7, 0.9, 1.0, 2.0])
+    )
+
+
+def test_other_settings_are_other_agents():
+    wide = [run("rainbow-ez", game, 0, 0.0, 0.0, 1.0, lanes=8) for game in (BREAKOUT, ASTERIX)]
+    narrow = [run("rainbow-ez", game, 0, 0.0, 0.0, 3.0, lanes=2) for game in (BREAKOUT, ASTERIX)]
+    found = only(wide + narrow)
+    assert set(found.agents) == {"rainbow-ez (lanes 8)", "rainbow-ez (lanes 2)"}
+    medians = {row.label: row.ours.final.median.value for row in found.rows}
+    assert medians == {
+        "rainbow-ez (lanes 8)": pytest.approx(1.0),
+        "rainbow-ez (lanes 2)": pytest.approx(3.0),
+    }
+
+
+def test_runs_under_way_are_scored_as_far_as_all_have_come():
+    half = [run("rainbow", game, 0, 0.0, 1.0) for game in (BREAKOUT, ASTERIX)]
+    assert only(half).frames == {"rainbow": 100}
+
+
+def test_curves_are_of_the_statistics_at_every_evaluation():
+    blocks = suite_curves.blocks(only(EPS + EZ))
+    titles = [block["title"] for block in blocks]
+    assert titles[:3] == [f"MinAtar: {name} over games" for name in ("median", "mean", "DQN-gap")]
+    assert titles[3].startswith("MinAtar: performance profile at 200 frames, 2 games")
+    eps, ez = blocks[0]["series"]
+    assert (eps["label"], ez["label"]) == ("rainbow-eps, 2 games", "rainbow-ez, 2 games")
+    assert eps["x"] == [0, 0.0001, 0.0002]
+    assert eps["mean"] == pytest.approx([0.0, 1.35 / 2, 1.35], abs=1e-9)
+    assert ez["low"] == pytest.approx(ez["mean"], abs=1e-3), "all seeds of it are alike"
+    assert eps["low"][-1] < 1.35 < eps["high"][-1]
+    profile = blocks[3]["series"][1]
+    above_one = np.searchsorted(profile["x"], 1.0)
+    assert profile["mean"][0] == 1
+    assert profile["mean"][above_one] == 0.5
+
+
+def test_atari_stands_beside_the_paper():
+    games = {"Pong": 21.0, "Breakout": 100.0}
+    runs = []
+    for name, value in games.items():
+        settings = {"game": name, "seed": 0, "frames": 100, "agent": {"name": "rainbow-ez"}}
+        runs.append(Run(Path(name), settings, "0", [Score(100, value)], [], {}))
+    found = only(runs)
+    cells = table_cells(found.rows)
+    assert [row[0] for row in cells].count("Rainbow+εz-greedy") == 2
+    paper, ours = (row for row in cells if row[0] == "Rainbow+εz-greedy")
+    assert paper[2:6] == ("200M", "57", "5", "2.30")
+    assert ours[2:5] == ("100", "2", "1")
+    assert "Zaxxon" in ours[-1]
+    assert [row[2] for row in cells if row[:2] == ("R2D2", "ours")] == ["not run"]
+    text = document(Study([], [], deep_study(runs), [found]))
+    assert "## Atari-57: scores over games" in text
+    assert "| " + " | ".join(ours) + " |" in text

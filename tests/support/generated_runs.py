@@ -1,0 +1,74 @@
+"""Runs in the number of the paper's study, of GENERATED numbers: for how much a page can hold.
+
+Nobody played these games. Scores are curves out of a generator, and stand for nothing.
+"""
+
+from pathlib import Path
+
+import numpy as np
+
+from ezgreedy.agents.presets import PRESETS
+from ezgreedy.agents.sequence_presets import SEQUENCE_PRESETS
+from ezgreedy.atari.games import games
+from ezgreedy.results.runs import Report, Run, Score
+from ezgreedy.running.plain import as_plain
+from ezgreedy.running.scales import paper_scale
+
+AGENTS = {**PRESETS, **SEQUENCE_PRESETS}
+FRAMES = 200_000_000
+
+
+def generated_runs(num_games=57, num_seeds=5, num_points=200):
+    """A run of every agent, game and seed, with as many evaluations and reports as points."""
+    rng = np.random.default_rng(0)
+    names = list(games())[:num_games]
+    # Settings are real, so that runs are told apart as real ones are.
+    settings = {agent: as_plain(paper_scale(preset, "Pong")) for agent, preset in AGENTS.items()}
+    return [
+        _run({**settings[agent], "game": name, "seed": seed, "frames": FRAMES}, num_points, rng)
+        for agent in AGENTS
+        for name in names
+        for seed in range(num_seeds)
+    ]
+
+
+def generated_atlas(num_steps=5000):
+    """The data of an atlas of 57 games and every condition, of GENERATED numbers as well."""
+    rng = np.random.default_rng(1)
+    policies = [f"μ = {mu:g}, n ≤ {cap:,}" for mu in (1.5, 2.0, 3.0) for cap in (100, 10_000)]
+    measures = (
+        *("return", "reward_per_1000_steps", "first_reward", "memories", "cells"),
+        "lives_lost_per_1000_steps",
+    )
+
+    def interval(scale):
+        value, width = scale * rng.standard_normal(), scale * rng.random()
+        return [float(f"{part:.6g}") for part in (value, value - width, value + width)]
+
+    conditions = []
+    for name in games():
+        for epsilon in (1.0, 0.1):
+            for policy in ("ε-greedy", *policies):
+                entry = {"game": name, "epsilon": epsilon, "policy": policy, "episodes": 5}
+                entry |= {measure: interval(100.0) for measure in measures}
+                if policy != "ε-greedy":
+                    entry |= {f"more_{measure}": interval(10.0) for measure in measures}
+                    entry["gain"] = interval(3.0)
+                conditions.append(entry)
+    return {"num_steps": num_steps, "conditions": conditions, "overall": []}
+
+
+def _run(settings, num_points, rng):
+    game = games()[settings["game"]]
+    frames = np.linspace(0, FRAMES, num_points + 1).astype(int).tolist()
+    rise = np.linspace(0, rng.uniform(0.2, 2.5), num_points + 1)
+    noise = 0.05 * rng.standard_normal(num_points + 1).cumsum() / np.sqrt(num_points)
+    values = (game.random_score + (rise + noise) * (game.human_score - game.random_score)).tolist()
+    return Run(
+        Path("generated") / f"{game.name}-{settings['agent']['name']}-{settings['seed']}",
+        settings,
+        "generated",
+        [Score(at, value) for at, value in zip(frames, values, strict=True)],
+        [Report(at, 10, value, 0.01) for at, value in zip(frames[1:], values[1:], strict=True)],
+        {},
+    )
