@@ -15,7 +15,7 @@ from ezgreedy.cli import main
 from ezgreedy.experiments.fig1_gridworld_coverage import EXPERIMENT
 from ezgreedy.figures import palette
 from ezgreedy.results.runs import read_run
-from support.browser import Opened, hover_text, plots, set_theme
+from support.browser import Opened, hover_text, plots, set_theme, settled
 
 FIG1 = EXPERIMENT.id
 MAPS = f"#{FIG1}-block-1"
@@ -61,7 +61,7 @@ def test_the_slider_moves_the_maps(opened: Opened, summaries: dict[str, Any]) ->
     epsilons = summaries[FIG1]["settings"]["epsilons"]
     assert drawn_maps(driver) == map_values(summaries, 0)
     slider = driver.find_element(By.CSS_SELECTOR, f"{MAPS} input[type=range]")
-    ActionChains(driver).move_to_element(slider).click().perform()
+    ActionChains(driver).move_to_element(settled(driver, slider)).click().perform()
     middle = len(epsilons) // 2
     said = driver.find_element(By.CSS_SELECTOR, f"{MAPS} output")
     assert said.text == f"{epsilons[middle]:g}"

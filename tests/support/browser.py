@@ -78,6 +78,19 @@ def plots(driver: webdriver.Chrome, block: str) -> list[WebElement]:
     return drawn
 
 
+def settled(driver: webdriver.Chrome, element: WebElement) -> WebElement:
+    """An element once it has come into view and stays where it is: plots near it may be drawn."""
+    script = """
+        arguments[0].scrollIntoView({block: "center", behavior: "instant"});
+        const {left, top} = arguments[0].getBoundingClientRect();
+        const before = window.lastPlace;
+        window.lastPlace = `${left} ${top}`;
+        return window.lastPlace === before;
+    """
+    until(driver, script, element)
+    return element
+
+
 def hover_text(driver: webdriver.Chrome, plot: WebElement) -> str:
     """What is said under the pointer in the middle of a plot."""
     ActionChains(driver).move_to_element(plot).perform()
