@@ -10,7 +10,7 @@ from ezgreedy.report import suite_curves
 from ezgreedy.report.deep import deep_study
 from ezgreedy.report.markdown import document
 from ezgreedy.report.study import Study
-from ezgreedy.report.suite_scores import suite_scores
+from ezgreedy.report.suite_scores import lacking, suite_scores
 from ezgreedy.results.intervals import Interval
 from ezgreedy.results.paper_tables import table_cells
 from ezgreedy.results.runs import Run, Score
@@ -74,9 +74,23 @@ def test_numbers_are_those_that_a_hand_computes():
 
 def test_missing_games_and_runs_are_named():
     found = only([entry for entry in EPS if (entry.game, entry.seed) != (ASTERIX, 2)])
-    (cells,) = table_cells(found.rows)
-    for words in ("minatar/freeway", "minatar/seaquest", "asterix seed 2", "not used"):
-        assert words in cells[-1]
+    assert lacking(found) == {
+        "rainbow-eps": "all games but minatar/asterix, minatar/breakout; minatar/asterix seed 2; "
+        "minatar/breakout seed 2 (not used)"
+    }
+    most = [
+        run("rainbow-eps", f"minatar/{name}", 0, 1.0, 2.0, 3.0)
+        for name in ("asterix", "breakout", "freeway")
+    ]
+    assert lacking(only(most)) == {"rainbow-eps": "minatar/seaquest, minatar/space_invaders"}
+
+
+def test_runs_that_were_looked_at_more_or_less_often_are_of_one_agent():
+    rarely = [run("rainbow-eps", ASTERIX, seed, 0.0, 1.0, evaluation={}) for seed in range(3)]
+    often = [
+        run("rainbow-eps", BREAKOUT, seed, 0.0, 1.0, evaluation={"frames": 10}) for seed in range(3)
+    ]
+    assert list(only(rarely + often).agents) == ["rainbow-eps"]
 
 
 def test_agents_are_compared_on_games_and_frames_that_all_have():
@@ -162,4 +176,5 @@ def test_atari_stands_beside_the_paper():
     assert [row[2] for row in cells if row[:2] == ("R2D2", "ours")] == ["not run"]
     text = document(Study([], [], deep_study(runs), [found]))
     assert "## Atari-57: scores over games" in text
-    assert "| " + " | ".join(ours) + " |" in text
+    assert "| " + " | ".join(ours[:-1]) + " |" in text
+    assert "- Rainbow+εz-greedy: all games but Breakout, Pong" in text

@@ -13,7 +13,7 @@ from ezgreedy.report.deep import (
     told,
 )
 from ezgreedy.report.study import Finding, Study
-from ezgreedy.report.suite_scores import Comparison, SuiteScores, suite_header
+from ezgreedy.report.suite_scores import Comparison, SuiteScores, lacking, suite_header
 from ezgreedy.results.paper_tables import table_cells
 
 # The first line of every document made here, by which it is known as one that may be replaced.
@@ -119,7 +119,12 @@ def _suite(found: SuiteScores) -> Iterator[str]:
         "alike."
     )
     yield ""
-    yield from _table([*suite_header(found), "missing"], table_cells(found.rows))
+    yield from _table(suite_header(found), [cells[:-1] for cells in table_cells(found.rows)])
+    absent = lacking(found)
+    if absent:
+        yield from ["What is missing:", ""]
+        yield from (f"- {label}: {words}" for label, words in absent.items())
+        yield ""
     if found.comparison is not None:
         yield from _equal_terms(found.comparison)
 

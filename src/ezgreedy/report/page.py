@@ -22,7 +22,7 @@ from ezgreedy.experiments.experiment import Number
 from ezgreedy.figures import style
 from ezgreedy.report import deep, deep_curves, suite_curves, wording
 from ezgreedy.report.study import Study
-from ezgreedy.report.suite_scores import SuiteScores, suite_header
+from ezgreedy.report.suite_scores import SuiteScores, lacking, suite_header
 from ezgreedy.results.intervals import Interval
 from ezgreedy.results.paper_tables import table_cells
 
@@ -60,6 +60,7 @@ def page(study: Study) -> str:
         deep_id=deep_id,
         suite_id=suite_id,
         suite_header=suite_header,
+        lacking=lacking,
         table_cells=table_cells,
         estimate=_estimate,
         frames_told=deep.frames_told,

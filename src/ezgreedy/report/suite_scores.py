@@ -116,6 +116,21 @@ def suite_header(found: SuiteScores) -> list[str]:
     return [found.suite.gap if title == "human-gap" else title for title in HEADER[:-1]]
 
 
+def lacking(found: SuiteScores) -> dict[str, str]:
+    """What the rows of our agents were not computed from, in words by label."""
+    told = {}
+    for row in found.rows:
+        missing = row.ours.final.missing if row.ours else Missing()
+        present = [game for game in found.suite.games if game not in missing.games]
+        words = str(missing)
+        if len(missing.games) > len(present):
+            rest = str(missing._replace(games=()))
+            words = "; ".join([f"all games but {', '.join(present)}", *([rest] if rest else [])])
+        if words:
+            told[row.label] = words
+    return told
+
+
 def _suite_scores(suite: NamedSuite, runs: Sequence[Run]) -> SuiteScores:
     in_order = sorted(runs, key=lambda run: (run.agent, run.game, run.seed))
     agents = variants(in_order, across_games=True)

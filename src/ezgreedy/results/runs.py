@@ -23,7 +23,9 @@ COLLECTION_FILE = "collection.json"
 SWEEP_FILE, SWEEP_RUNS = "sweep.json", "runs"
 
 # Settings that change neither who learns nor how: runs that differ in these alone are one run.
-_NO_IDENTITY = ("frames", "device", "threads")
+NO_IDENTITY = ("frames", "device", "threads")
+# What games may differ in by their nature: how long their episodes are decides how they are seen.
+OF_THE_GAME = ("game", "evaluation", "frames_per_report")
 
 
 @dataclass(frozen=True)
@@ -100,10 +102,10 @@ class Run:
 
         Args:
             has_seed: whether runs that differ in the seed differ.
-            has_game: whether runs that differ in the game differ.
+            has_game: whether runs that differ in the game, or in how it is looked at, differ.
         """
-        own = [name for name, counts in (("seed", has_seed), ("game", has_game)) if not counts]
-        left_out = (*_NO_IDENTITY, *own)
+        left_out = {*NO_IDENTITY, *(() if has_seed else ("seed",))}
+        left_out |= {*(() if has_game else OF_THE_GAME)}
         kept = {name: value for name, value in self.settings.items() if name not in left_out}
         return json.dumps(kept, sort_keys=True)
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from ezgreedy import requirements as require
 from ezgreedy.requirements import FloatArray, IntArray
-from ezgreedy.results.runs import Run
+from ezgreedy.results.runs import NO_IDENTITY, OF_THE_GAME, Run
 from ezgreedy.results.scores import (
     Complete,
     Missing,
@@ -27,7 +27,7 @@ from ezgreedy.results.scores import (
 )
 
 # What runs of one agent may differ in and still be put together.
-_OWN = ("game", "seed", "frames", "device", "threads", "frames_per_report")
+_OWN = ("seed", *NO_IDENTITY, *OF_THE_GAME)
 
 
 @dataclass(frozen=True)
@@ -217,7 +217,7 @@ def _check_alike(runs: Sequence[Run]) -> None:
             )
         names = _differences(runs[0].settings, run.settings)
         if names:
-            rule = "differ in game, seed and length alone"
+            rule = "differ in game, seed, length and evaluation alone"
             differ = f"{runs[0].path} and {run.path}, which differ in {', '.join(names)}"
             raise require.refuse("runs", rule, require.Described(differ))
 
