@@ -166,8 +166,12 @@ def _our_cells(row: TableRow) -> tuple[str, ...]:
 
 
 def _told(interval: Interval, digits: int, *, has_ends: bool) -> str:
-    ends = f" [{interval.low:.{digits}f}, {interval.high:.{digits}f}]" if has_ends else " [–]"
-    return f"{interval.value:.{digits}f}{ends}"
+    # Adding 0 turns a negative zero, which rounding leaves, into a plain one.
+    value, low, high = (
+        f"{round(number, digits) + 0.0:.{digits}f}"
+        for number in (interval.value, interval.low, interval.high)
+    )
+    return f"{value} [{low}, {high}]" if has_ends else f"{value} [–]"
 
 
 def _frames(frames: int) -> str:
