@@ -133,6 +133,14 @@ def test_published_figures_are_met_in_training_at_a_million_frames(
     assert answer.question.startswith("Does rainbow reach the published DQN figure (about 9 ")
 
 
+def test_a_figure_met_on_average_alone_is_told_as_such(tmp_path: Path) -> None:
+    for seed, training in enumerate((2.0, 20.0, 20.0)):
+        write_run(tmp_path / str(seed), [(0, 0.0)], [(1_000_000, 5, training, 0.0)], seed=seed)
+    (answer,) = only_game(tmp_path).answers
+    assert answer.verdict == "yes"
+    assert answer.because.endswith("; the mean does, the interval reaches below.")
+
+
 @pytest.mark.parametrize(
     ("shift", "verdict"), [(10.0, "yes"), (-10.0, "no"), (0.5, "open")], ids=["above", "below", "?"]
 )
