@@ -22,6 +22,7 @@ from ezgreedy.running.own_process import prepare_process
 from ezgreedy.running.run_directory import FAILED, FINISHED, PAUSED, RUNNING, RunDirectory
 from ezgreedy.running.settings import RunSettings
 from ezgreedy.running.spectators import Bar, Spectator, TensorBoard
+from ezgreedy.running.state_tree import NotFiniteStateError
 from ezgreedy.running.training import Training
 
 SECONDS_BETWEEN_CHECKPOINTS = 60.0
@@ -145,7 +146,7 @@ def drive(
                 bar.say(f"continuing at {training.frames:,} of {settings.frames:,} frames")
             try:
                 return run.to_the_end(options)
-            except (NotFiniteError, FailedTrainingError) as error:
+            except (NotFiniteError, NotFiniteStateError, FailedTrainingError) as error:
                 place.write_status(FAILED, frames=training.frames, reason=str(error))
                 bar.say(f"stopped at frame {training.frames:,}, seed {settings.seed}: {error}")
                 return 1

@@ -41,12 +41,16 @@ def encode(state: Mapping[str, Any]) -> Encoded:
     return encoder.parts
 
 
+class NotFiniteStateError(ValueError):
+    """NaN or infinity was about to be saved; nothing was."""
+
+
 def require_finite(path: str, array: Array) -> None:
     """Refuse an array with NaN or an infinity in it, and say where."""
     if array.dtype.kind in "fc" and not (finite := np.isfinite(array)).all():
         index = tuple(int(i) for i in np.argwhere(~finite)[0])
         value = require.Described(f"{array[index]} at {list(index)}" if index else str(array))
-        raise require.refuse(path, "be finite", value)
+        raise NotFiniteStateError(str(require.refuse(path, "be finite", value)))
 
 
 class _Encoder:
@@ -101,7 +105,7 @@ class _Encoder:
 def _number(path: str, value: Any) -> Any:
     if type(value) is float:
         if not math.isfinite(value):
-            raise require.refuse(path, "be finite", value)
+            raise NotFiniteStateError(str(require.refuse(path, "be finite", value)))
         return value
     # JSON readers agree on 64 bits, and Python's own refuses ints of many thousand digits.
     return value if -(2**63) <= value < 2**63 else {"int": hex(value)}
