@@ -11,9 +11,9 @@ from ezgreedy.intrinsic.rnd import RandomNetworkDistillation
 from ezgreedy.intrinsic.rnd_settings import DistillationSettings
 from ezgreedy.learning.gradients import NotFiniteError
 from ezgreedy.learning.sequence_learner import SequenceLearner
-from ezgreedy.learning.sequence_settings import RecurrentNetworkSettings, SequenceLearnerSettings
+from ezgreedy.learning.sequence_settings import SequenceLearnerSettings
 from ezgreedy.learning.settings import MINATAR_TORSO, Sight
-from support.windows import random_batch, rubbish
+from support.windows import NETWORK, random_batch, rubbish
 
 torch.set_num_threads(1)
 
@@ -104,17 +104,8 @@ def test_rewards_seen_elsewhere_stay_as_they_were():
 
 
 def test_a_bonus_of_scale_0_changes_nothing_that_is_learned():
-    network = RecurrentNetworkSettings(
-        num_actions=3,
-        input_shape=(4, 10, 10),
-        torso=MINATAR_TORSO,
-        feature_size=12,
-        memory_size=8,
-        hidden_size=10,
-        largest_pixel=1.0,
-    )
     settings = SequenceLearnerSettings(batch_size=6, burn_in=BURN_IN, length=5)
-    ours, theirs, paid = (SequenceLearner(network, settings, seed=0) for _ in range(3))
+    ours, theirs, paid = (SequenceLearner(NETWORK, settings, seed=0) for _ in range(3))
     free, rnd = make(scale=0.0), make()
     for seed in range(3):
         batch = random_batch(seed)

@@ -10,17 +10,9 @@ from torch import nn
 from ezgreedy.learning import recurrent_network
 from ezgreedy.learning.recurrent_network import RecurrentNetwork, State
 from ezgreedy.learning.sequence_settings import RecurrentNetworkSettings
-from ezgreedy.learning.settings import MINATAR_TORSO, Convolution
+from ezgreedy.learning.settings import Convolution
+from support.windows import NETWORK
 
-SMALL = RecurrentNetworkSettings(
-    num_actions=3,
-    input_shape=(4, 10, 10),
-    torso=MINATAR_TORSO,
-    feature_size=12,
-    memory_size=8,
-    hidden_size=10,
-    largest_pixel=1.0,
-)
 T, BATCH = 7, 5
 
 
@@ -29,10 +21,10 @@ def generator(seed=0):
 
 
 def make(seed=0, **changes):
-    return RecurrentNetwork(replace(SMALL, **changes), generator(seed))
+    return RecurrentNetwork(replace(NETWORK, **changes), generator(seed))
 
 
-def make_inputs(settings=SMALL, num_steps=T, batch=BATCH, seed=1):
+def make_inputs(settings=NETWORK, num_steps=T, batch=BATCH, seed=1):
     source = generator(seed)
     shape = (num_steps, batch, *settings.input_shape)
     frames = torch.randint(0, 2, shape, generator=source, dtype=torch.uint8)
@@ -350,4 +342,4 @@ def test_inputs_that_do_not_fit_are_refused():
 )
 def test_settings_of_networks_are_checked(changes, message):
     with pytest.raises((ValueError, TypeError), match=message):
-        replace(SMALL, **changes)
+        replace(NETWORK, **changes)

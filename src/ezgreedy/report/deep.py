@@ -20,11 +20,10 @@ from ezgreedy.atari.minatar_scores import (
 )
 from ezgreedy.report import wording
 from ezgreedy.report.variants import variants
-from ezgreedy.results.intervals import Interval, difference_interval, mean_interval
+from ezgreedy.results.intervals import LEAST_SEEDS, Interval, difference_interval, mean_interval
 from ezgreedy.results.runs import Report, Run, read_run
 from ezgreedy.seeding import role_seed
 
-LEAST_SEEDS = 3
 NUM_FINAL_SCORES = 3
 LAST_FRAMES = 100_000
 

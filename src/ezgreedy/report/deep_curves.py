@@ -8,7 +8,6 @@ import numpy as np
 from ezgreedy.experiments.interactive import Curve, curves_block
 from ezgreedy.figures import palette
 from ezgreedy.report.deep import (
-    LEAST_SEEDS,
     PUBLISHED_DQN,
     Game,
     Group,
@@ -16,6 +15,7 @@ from ezgreedy.report.deep import (
     seeds_told,
 )
 from ezgreedy.requirements import FloatArray
+from ezgreedy.results.intervals import LEAST_SEEDS
 from ezgreedy.results.score_intervals import stratified_band
 from ezgreedy.results.training_scores import thinned
 

@@ -9,10 +9,11 @@ import numpy as np
 
 from ezgreedy.experiments.interactive import Curve, curves_block
 from ezgreedy.report import wording
-from ezgreedy.report.deep import LEAST_SEEDS, generator
+from ezgreedy.report.deep import generator
 from ezgreedy.report.deep_curves import X_LABEL, colours_of
 from ezgreedy.report.suite_scores import Comparison, SuiteScores
 from ezgreedy.requirements import FloatArray
+from ezgreedy.results.intervals import LEAST_SEEDS
 from ezgreedy.results.score_intervals import stratified_band
 from ezgreedy.results.scores import human_gap, mean, median
 from ezgreedy.results.training_scores import score_curves

@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ezgreedy.report.deep import LEAST_SEEDS, Estimate, generator
+from ezgreedy.report.deep import Estimate, generator
 from ezgreedy.report.variants import variants
 from ezgreedy.requirements import FloatArray
-from ezgreedy.results.intervals import Interval
+from ezgreedy.results.intervals import LEAST_SEEDS, Interval
 from ezgreedy.results.paper_tables import HEADER, TableRow, atari57_table
 from ezgreedy.results.runs import Run
 from ezgreedy.results.score_intervals import (

@@ -16,6 +16,7 @@ from ezgreedy.requirements import FloatArray
 
 Statistic = Callable[[FloatArray], FloatArray]
 
+LEAST_SEEDS = 3  # for an interval over seeds to be told; the bootstrap of fewer says nothing
 # Resampled numbers held at once: bounds memory whatever the number of samples.
 _LARGEST_BATCH = 2**22
 

@@ -5,12 +5,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ezgreedy.results.intervals import Interval
+from ezgreedy.results.intervals import LEAST_SEEDS, Interval
 from ezgreedy.results.score_intervals import Summary, summary
 from ezgreedy.results.scores import Suite, human_normalised
 from ezgreedy.results.training_scores import TrainingScores
-
-LEAST_SEEDS = 3  # for an interval; the bootstrap of fewer says nothing
 
 HEADER = (
     "agent",
