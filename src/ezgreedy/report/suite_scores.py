@@ -87,7 +87,7 @@ class SuiteScores(NamedTuple):
     Args:
         suite: which.
         played: its games that have runs.
-        agents: runs by label, those that differ in game, seed and length alone together.
+        agents: runs by label; one agent's may differ in game, seed, length and evaluation.
         frames: by label, at which the agent's own runs are scored.
         rows: of the table, the paper's agents first.
         comparison: None if no two agents share a game.
