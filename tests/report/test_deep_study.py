@@ -98,6 +98,34 @@ def test_runs_without_an_evaluation_are_left_out_by_name(tmp_path: Path) -> None
     assert (study.games, study.left_out) == ([], ["fresh: no evaluation yet"])
 
 
+def write_sweep(path: Path, runs: list[tuple[str, str, str, int]]) -> None:
+    """A sweep.json that names runs as (agent, variant, game, seed), their place being their id."""
+    path.mkdir(exist_ok=True)
+    names = ("agent", "variant", "game", "seed")
+    entries = {str(place): dict(zip(names, run, strict=True)) for place, run in enumerate(runs)}
+    (path / "sweep.json").write_text(json.dumps({"runs": entries}))
+
+
+def test_what_a_sweep_has_not_begun_is_left_out_by_name(tmp_path: Path) -> None:
+    sweep = tmp_path / "sweep"
+    rainbows = [("rainbow", "", game, seed) for game in ("Pong", "Venture") for seed in (0, 1)]
+    write_sweep(sweep, [*rainbows, ("r2d2-ez", "zeta2", "Pong", 0)])
+    write_run(sweep / "runs" / "0", [(0, 1.0)], game="Pong")
+    study = read_deep_study([sweep, sweep])
+    assert [run.path.name for run in study.runs] == ["0"]
+    assert study.left_out == [
+        "sweep: 3 runs of rainbow not begun (Pong seed 1; Venture seeds 0, 1)",
+        "sweep: 1 run of r2d2-ez zeta2 not begun (Pong seed 0)",
+    ]
+
+
+def test_a_damaged_sweep_is_refused_by_its_file(tmp_path: Path) -> None:
+    write_run(tmp_path / "runs" / "0", [(0, 1.0)])
+    (tmp_path / "sweep.json").write_text('{"runs": {"1": {}}}')
+    with pytest.raises(ValueError, match=r"sweep\.json was not made by ezgreedy sweep"):
+        read_deep_study([tmp_path])
+
+
 def test_other_settings_are_never_averaged_over(tmp_path: Path) -> None:
     write_run(tmp_path / "a", [(0, 1.0)], agent__hidden_size=32)
     write_run(tmp_path / "b", [(0, 3.0)], agent__hidden_size=64)

@@ -130,7 +130,7 @@ def test_a_finished_sweep_given_again_changes_nothing(finished, capsys):
 
 def test_more_games_join_and_the_finished_stay(finished, capsys):
     before = contents(finished)
-    assert sweep(finished, "--games", "minatar/freeway", "--seeds", "1") == 0
+    assert sweep(finished, "--games", "freeway", "--seeds", "1") == 0  # minatar/freeway
     after = contents(finished)
     assert {name: after[name] for name in before} == before
     assert len(run_directories(finished)) == 3
@@ -327,6 +327,10 @@ def test_a_directory_is_swept_by_one_process(finished, capsys):
         (["minatars"], "did you mean minatar"),
         (["minatar", "--agents", "rainbow-es"], "did you mean rainbow"),
         (["minatar", "--games", "minatar/brekout"], "did you mean minatar/breakout"),
+        (
+            ["minatar", "--games", "freeway,minatar/freeway"],
+            "name each once; got 'minatar/freeway'",
+        ),
         (["minatar", "--games", "Freway"], "did you mean Freeway?"),
         (["minatar", "--games", "minatar/breakout,"], "--games must name at least one"),
         (["minatar", "--agents", "r2d2,r2d2"], "--agents must name each once; got 'r2d2'"),

@@ -184,15 +184,23 @@ def _asked(parsed: argparse.Namespace) -> Any:
     """The sweep of that name, with whatever the command line puts in place of its own."""
     from ezgreedy.running.sweeps import find
 
+    sweep = find(parsed.name)
     changes: dict[str, Any] = {
-        "games": _names(parsed.games),
+        "games": _games(parsed.games, sweep.games),
         "agents": _names(parsed.agents),
         "num_seeds": parsed.seeds,
         "frames": parsed.frames,
         "scale": parsed.scale,
     }
     given = {name: value for name, value in changes.items() if value is not None}
-    return replace(find(parsed.name), **given)
+    return replace(sweep, **given)
+
+
+def _games(text: str | None, own: Sequence[str]) -> tuple[str, ...] | None:
+    """Games by name; in minatar's sweep breakout is minatar/breakout."""
+    names = _names(text)
+    full = {name.rpartition("/")[2]: name for name in own}
+    return None if names is None else tuple(full.get(name, name) for name in names)
 
 
 def _names(text: str | None) -> tuple[str, ...] | None:

@@ -7,7 +7,7 @@ still a rough one, as the bootstrap can resample nothing but what was seen.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -21,7 +21,8 @@ from ezgreedy.atari.minatar_scores import (
 from ezgreedy.report import wording
 from ezgreedy.report.variants import variants
 from ezgreedy.results.intervals import LEAST_SEEDS, Interval, difference_interval, mean_interval
-from ezgreedy.results.runs import Report, Run, read_run
+from ezgreedy.results.runs import Report, Run, not_begun, read_run, run_directories
+from ezgreedy.results.scores import Missing
 from ezgreedy.seeding import role_seed
 
 NUM_FINAL_SCORES = 3
@@ -128,7 +129,7 @@ class DeepStudy:
     Args:
         games: in order of their names.
         runs: all that were read, without those left out.
-        left_out: which runs were not used, and why, in words.
+        left_out: which runs were not used, or not begun by a sweep, and why, in words.
     """
 
     games: Sequence[Game]
@@ -136,9 +137,15 @@ class DeepStudy:
     left_out: Sequence[str]
 
 
-def read_deep_study(directories: Sequence[Path]) -> DeepStudy:
-    """The study of the runs in some directories; see `deep_study`."""
-    return deep_study([read_run(directory) for directory in directories])
+def read_deep_study(sources: Sequence[Path]) -> DeepStudy:
+    """The study of the runs that some directories are or hold; see `deep_study`.
+
+    What a sweep among them is to have and has not begun is left out by name as well.
+    """
+    directories = [path for source in sources for path in run_directories(source)]
+    study = deep_study([read_run(directory) for directory in directories])
+    absent = [words for source in dict.fromkeys(sources) for words in _not_begun(source)]
+    return replace(study, left_out=[*study.left_out, *absent])
 
 
 def deep_study(runs: Sequence[Run]) -> DeepStudy:
@@ -181,6 +188,14 @@ def estimate(samples: Sequence[float] | None, purpose: str) -> Estimate:
 def generator(purpose: str) -> np.random.Generator:
     """Of the resamples for one purpose."""
     return np.random.default_rng(role_seed(0, purpose))
+
+
+def _not_begun(sweep: Path) -> list[str]:
+    return [
+        f"{sweep.name}: {wording.counted(len(runs), 'run')} of {agent} not begun "
+        f"({Missing(runs=tuple(runs))})"
+        for agent, runs in not_begun(sweep).items()
+    ]
 
 
 def _length(run: Run) -> tuple[int, int]:

@@ -89,11 +89,11 @@ def read_study(*sources: Path) -> Study:
             made, or that hold runs; at least one, in any mix.
     """
     found: dict[str, Path] = {}
-    runs: list[Path] = []
+    with_runs: list[Path] = []
     for source in sources:
         directories = _experiments(source)
-        within = run_directories(source)
-        if not directories and not within:
+        has_runs = bool(run_directories(source))
+        if not directories and not has_runs:
             raise ValueError(
                 f"{source} holds no summaries (*/{SUMMARY_FILE}) and no runs (*/{CONFIG_FILE}); "
                 f"`ezgreedy reproduce --out {source}` or `ezgreedy train` makes them"
@@ -103,10 +103,10 @@ def read_study(*sources: Path) -> Study:
                 where = f"{found[directory.name]} and {directory}"
                 raise ValueError(f"{directory.name} is there twice: {where}")
             found[directory.name] = directory
-        runs += within
+        with_runs += [source] if has_runs else []
     known = registry.experiments()
     ids = [name for name in known if name in found] + [name for name in found if name not in known]
-    deep = read_deep_study(runs) if runs else None
+    deep = read_deep_study(with_runs) if with_runs else None
     return Study(
         [read_finding(found[name]) for name in ids],
         [experiment for name, experiment in known.items() if found and name not in found],

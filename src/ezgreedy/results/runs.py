@@ -133,6 +133,25 @@ def run_directories(source: Path) -> list[Path]:
     return [path.parent for place in places for path in sorted(place.glob(f"*/{CONFIG_FILE}"))]
 
 
+def not_begun(source: Path) -> dict[str, list[tuple[str, int]]]:
+    """Game and seed of the runs that a sweep is to have and no directory stands for, by agent.
+
+    Empty if the directory is no sweep's. An agent with another duration law goes by both.
+    """
+    if not (source / SWEEP_FILE).exists():
+        return {}
+    planned = read_mapping(source / SWEEP_FILE).get("runs", {})
+    absent: dict[str, list[tuple[str, int]]] = {}
+    try:
+        for name, entry in planned.items():
+            if not (source / SWEEP_RUNS / name / CONFIG_FILE).exists():
+                agent = " ".join(word for word in (entry["agent"], entry["variant"]) if word)
+                absent.setdefault(agent, []).append((entry["game"], entry["seed"]))
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"{source / SWEEP_FILE} was not made by ezgreedy sweep") from error
+    return absent
+
+
 def read_run(directory: Path) -> Run:
     """Reads a run, finished or not; a damaged one is refused by its file's name."""
     config = read_mapping(directory / CONFIG_FILE)
