@@ -170,7 +170,8 @@ def _sequence_laptop_scale(agent: SequencePreset, game: str) -> RunSettings:
 
     There a batch costs little and a million steps are few: every step is learned from some eight
     times in place of one and a half. On MinAtar four small batches are better than one of their
-    size; how that was selected is told in results/README.md.
+    size, and its usual discount than that of Atari; how that was selected is told in
+    results/README.md.
     """
     settings = paper_scale(agent, game)
     assert isinstance(settings.agent, SequencePreset)
@@ -178,11 +179,14 @@ def _sequence_laptop_scale(agent: SequencePreset, game: str) -> RunSettings:
     learner = replace(agent.learner, batch_size=16, updates_per_target_sync=100)
     if small:
         learner = replace(learner, batch_size=32, length=40, burn_in=10, learning_rate=5e-4)
+    returns = agent.returns
     if is_minatar(game):
         learner = replace(learner, batch_size=8, adam_epsilon=1e-4)
+        returns = replace(returns, discount=0.99)  # Young and Tian (2019)
     agent = replace(
         agent,
         learner=learner,
+        returns=returns,
         stride=20 if small else agent.stride,
         samples_per_insert=4.0 if small else agent.samples_per_insert,
         replay_capacity=100_000,
