@@ -103,7 +103,10 @@ class Bar:
         """Takes the last evaluation and the share of exploratory steps from it."""
         if record["kind"] == "evaluation":
             self._evaluation = f"evaluation {record['mean_return']:,.1f}"
-            found = f"{record['mean_return']:,.2f} over {record['episodes']} episodes"
+            over = f"{record['episodes']} episodes"
+            if not record["episodes"]:
+                over = f"{len(record['unfinished'])} episodes, none of which was over"
+            found = f"{record['mean_return']:,.2f} over {over}"
             self._tell(f"evaluation at {record['frames']:,} frames: {found}")
         elif "explored_share" in record:
             self._share = f"{record['explored_share']:.1%} exploratory"
