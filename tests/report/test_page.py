@@ -2,7 +2,9 @@
 
 import base64
 import itertools
+import json
 import re
+import shutil
 import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import Any
@@ -13,11 +15,12 @@ import pytest
 from ezgreedy.experiments import registry
 from ezgreedy.experiments.fig1_gridworld_coverage import EXPERIMENT
 from ezgreedy.report import wording
-from ezgreedy.report.study import read_study
+from ezgreedy.report.study import read_finding, read_study
 from ezgreedy.results.intervals import Interval
 from ezgreedy.results.store import write_json_atomically
 
 FIG1 = EXPERIMENT.id
+RESULTS = Path(__file__).parents[2] / "results"
 
 
 @pytest.fixture(scope="session")
@@ -158,6 +161,16 @@ def test_a_run_that_is_not_the_default_says_so(tree: ET.Element) -> None:
     said = "".join(notice.itertext())
     assert "seeds: 2 instead of 20" in said
     assert "epsilons: [0.1, 0.5, 1.0] instead of [0.1, 0.25, 0.5, 0.75, 1.0]" in said
+
+
+def test_long_lists_are_told_by_their_ends(tmp_path: Path) -> None:
+    place = tmp_path / "atari-exploration"
+    shutil.copytree(RESULTS / "atari-exploration", place)
+    summary = json.loads((place / "summary.json").read_text(encoding="utf-8"))
+    summary["settings"]["games"] = ["Freeway"]
+    write_json_atomically(place / "summary.json", summary)
+    (told,) = (words for words in read_finding(place).departures if words.startswith("games"))
+    assert told == "games: ['Freeway'] instead of 57 values from Alien to Zaxxon"
 
 
 def test_the_page_is_small_enough_to_send(text: str) -> None:

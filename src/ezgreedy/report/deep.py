@@ -83,6 +83,14 @@ class Group:
             float(np.mean([score.mean_return for score in run.scores[chosen]])) for run in self.runs
         ]
 
+    def evaluated_at(self, frames: int) -> list[float] | None:
+        """One number for each run: the first evaluation that is not before these frames."""
+        later = [
+            [score.mean_return for score in run.scores if score.frames >= frames]
+            for run in self.runs
+        ]
+        return [scores[0] for scores in later] if all(later) else None
+
     def training_returns(self, frames: int) -> list[float] | None:
         """One number for each run: over the episodes of the last frames up to this one."""
         found = [_mean_of(_within(run.reports, frames - LAST_FRAMES, frames)) for run in self.runs]
@@ -282,7 +290,11 @@ def _published_answer(group: Group, published: float) -> Answer:
     value, low = (found.value, found.low) if isinstance(found, Interval) else (found, found)
     least = (1.0 - PUBLISHED_ACCURACY) * published
     doubt = "; the mean does, the interval reaches below" if low < least <= value else ""
-    because = f"Training return of the 100K frames before: {told(found)}{_seeds(group)}{doubt}."
+    there = estimate(group.evaluated_at(PUBLISHED_FRAMES), f"{group.game} {group.label} evaluated")
+    because = (
+        f"Training return of the 100K frames before: {told(found)}{_seeds(group)}{doubt}. "
+        f"Evaluated there: {told(there)}."
+    )
     return Answer(question, "yes" if value >= least else "no", because)
 
 

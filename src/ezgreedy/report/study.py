@@ -22,6 +22,8 @@ from ezgreedy.results.runs import CONFIG_FILE, run_directories
 
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 
+_MOST_LISTED = 12
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -191,5 +193,12 @@ def _departures(summary: Mapping[str, Any]) -> list[str]:
         if name not in meant:
             told.append(f"{name}: {value}, a setting that the experiment no longer has")
         elif value != meant[name]:
-            told.append(f"{name}: {value} instead of {meant[name]}")
+            told.append(f"{name}: {_briefly(value)} instead of {_briefly(meant[name])}")
     return told
+
+
+def _briefly(value: Any) -> Any:
+    """A setting's value; of a long list its ends."""
+    if not isinstance(value, list) or len(value) <= _MOST_LISTED:
+        return value
+    return f"{len(value)} values from {value[0]} to {value[-1]}"
