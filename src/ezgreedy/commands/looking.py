@@ -29,6 +29,7 @@ def add_parsers(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
         help="which streams to play with; those of the run's own evaluations are 0, 1, ... "
         "(default: 1000000)",
     )
+    _add_epsilon(evaluate)
     evaluate.set_defaults(run=_evaluate)
 
     watch = commands.add_parser(
@@ -42,18 +43,22 @@ def add_parsers(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     watch.add_argument(
         "--steps", type=int, default=500, metavar="N", help="actions to show (default: 500)"
     )
-    watch.add_argument(
-        "--epsilon",
-        type=float,
-        metavar="E",
-        help="explore with this probability; with that of evaluation if not given",
-    )
+    _add_epsilon(watch)
     watch.add_argument("--seed", type=int, default=0, help="of game and exploration (default: 0)")
     watch.set_defaults(run=_watch)
 
 
 def _add_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("directory", type=Path, metavar="RUN", help="a directory of ezgreedy train")
+
+
+def _add_epsilon(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--epsilon",
+        type=float,
+        metavar="E",
+        help="explore with this probability; with that of evaluation if not given",
+    )
 
 
 def _restored(directory: Path, command: str) -> Any:
@@ -77,7 +82,7 @@ def _evaluate(parsed: argparse.Namespace) -> int:
     if parsed.frames is not None:
         chosen = replace(settings.evaluation, frames=parsed.frames)
         settings = replace(settings, evaluation=chosen)
-    found = evaluation(settings, restored.agent, parsed.number)
+    found = evaluation(settings, restored.agent, parsed.number, epsilon=parsed.epsilon)
     assert found is not None  # nobody can give it up
     print(f"{settings.agent.name} on {settings.game} after {restored.frames:,} frames")
     if len(found.returns) >= 2:

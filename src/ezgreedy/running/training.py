@@ -152,12 +152,21 @@ def evaluation(
     agent: Agent,
     number: int,
     stops: Callable[[], bool] | None = None,
+    epsilon: float | None = None,
 ) -> Evaluation | None:
-    """The evaluation of this number: other numbers have other environments and streams."""
+    """The evaluation of this number: other numbers have other environments and streams.
+
+    Args:
+        settings: of the run.
+        agent: who plays.
+        number: of the evaluation.
+        stops: asked now and then whether to give it up.
+        epsilon: in place of the agent's own in evaluations.
+    """
     seed = role_seed(settings.seed, "evaluation", number)
     num_lanes = settings.evaluation.lanes
     lanes = Lanes(settings.game, num_lanes, settings.protocol, seed=seed)
-    policy = agent.evaluation_policy(num_lanes, seed)
+    policy = agent.evaluation_policy(num_lanes, seed, epsilon)
     return evaluate(policy, lanes, settings.evaluation.frames, stops)
 
 
