@@ -184,8 +184,8 @@ def test_a_killed_sweep_lets_its_runs_save_and_goes_on_with_each_once(tmp_path):
         owners = pids(out)
         os.kill(process.pid, number)
         assert process.wait(60) == code
-        wait_for(lambda owners=owners: not any(map(is_alive, owners)), 30.0)
-        assert not pids(out)
+        wait_for(lambda owners=owners: not any(map(is_alive, owners)), 60.0)
+        wait_for(lambda: not pids(out), 60.0)  # those that began only when it ended are late
         states = [RunDirectory(path).status().get("state") for path in run_directories(out)]
         assert "paused" in states
         assert not set(states) - {"paused", "finished", None}
