@@ -23,6 +23,7 @@ from ezgreedy.running.run_directory import RunDirectory
 from ezgreedy.running.sweep_directory import SweepDirectory, code_version
 from ezgreedy.running.sweep_jobs import BROKEN, ENDED, NO_ROOM, Outcome, Work
 from support import faults
+from support.processes import stat_fields
 
 pytestmark = [
     # Not imported here, for a session must be able to do so first.
@@ -84,7 +85,7 @@ def owners(out):
 
 
 def parent(pid):
-    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    return int(stat_fields(pid)[1])
 
 
 def states(out):

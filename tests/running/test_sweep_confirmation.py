@@ -13,6 +13,7 @@ import pytest
 from ezgreedy.running.run_directory import PAUSED, RunDirectory
 from ezgreedy.running.sweep_directory import SweepDirectory
 from ezgreedy.running.sweeps import find, members
+from support.processes import stat_fields
 
 SOURCES = Path(__file__).parents[2] / "src"
 SECONDS = 240.0  # for anything; the machine may be busy
@@ -63,20 +64,21 @@ class Terminal:
     def type(self, keys):
         os.write(self._end, keys)
 
-    def exit_code(self, again=b""):
-        """Waits for the end; what is said until then is read.
+    def wait_until_it_waits(self):
+        """Until Python has begun to wait for an answer.
 
-        Args:
-            again: typed every few seconds. A Ctrl-C that comes after a question is shown and before
-                Python waits for the answer is noticed with the next key only.
+        A Ctrl-C that comes after the question is shown and before that is noticed with the next key
+        only: nobody types so fast, but a test does.
         """
-        begin, num_typed = time.monotonic(), 0
+        end = time.monotonic() + SECONDS
+        while stat_fields(self._process.pid)[0] != "S":
+            assert time.monotonic() < end, self.said
+
+    def exit_code(self):
+        """Waits for the end; what is said until then is read."""
+        end = time.monotonic() + SECONDS
         while self._process.poll() is None or self._has_more():
-            waited = time.monotonic() - begin
-            assert waited < SECONDS, self.said
-            if again and self._process.poll() is None and waited > 5.0 * (num_typed + 1):
-                self.type(again)
-                num_typed += 1
+            assert time.monotonic() < end, self.said
             if self._has_more():
                 self.said += os.read(self._end, 4096).decode()
         return self._process.returncode
@@ -102,6 +104,7 @@ def terminal(out):
     ]
     terminal = Terminal(command)
     terminal.read_until("it takes about 13.9 h. Begin? [y/N] ")
+    terminal.wait_until_it_waits()
     yield terminal
     terminal.close()
 
@@ -116,10 +119,7 @@ def owner(out):
 def test_without_a_yes_nothing_is_begun(terminal, out, keys):
     before = owner(out)
     terminal.type(keys)
-    if keys == CTRL_C:
-        assert terminal.exit_code(again=CTRL_C) == 130
-    else:
-        assert terminal.exit_code() == 2
+    assert terminal.exit_code() == (130 if keys == CTRL_C else 2)
     assert "Traceback" not in terminal.said
     assert owner(out) == before
     assert not list((out / "logs").iterdir())

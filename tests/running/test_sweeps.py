@@ -32,6 +32,7 @@ from ezgreedy.running.sweep_directory import (
 from ezgreedy.running.sweep_jobs import BROKEN, NO_ROOM, Job, Room, Work
 from ezgreedy.running.sweeps import find, members, run_id, sweeps
 from support import faults
+from support.processes import with_environment
 
 SMALL = [
     *("--agents", "rainbow-ez", "--seeds", "2", "--frames", "300", "--jobs", "2", "--yes"),
@@ -179,13 +180,14 @@ def test_a_killed_sweep_lets_its_runs_save_and_goes_on_with_each_once(tmp_path):
         *(*BREAKOUT, "--frames", "2000"),
     ]
     for number, code in ((signal.SIGINT, 130), (signal.SIGKILL, -9)):
-        process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+        environment = os.environ | {"SWEEP_OF_THIS_TEST": str(out)}
+        process = subprocess.Popen(command, stderr=subprocess.DEVNULL, env=environment)
         wait_for(lambda: any(pids(out)))
-        owners = pids(out)
         os.kill(process.pid, number)
         assert process.wait(60) == code
-        wait_for(lambda owners=owners: not any(map(is_alive, owners)), 60.0)
-        wait_for(lambda: not pids(out), 60.0)  # those that began only when it ended are late
+        # Runs that began only as the sweep ended have not said so yet, and save as well.
+        wait_for(lambda: not with_environment(f"SWEEP_OF_THIS_TEST={out}"), 30.0)
+        assert not pids(out)
         states = [RunDirectory(path).status().get("state") for path in run_directories(out)]
         assert "paused" in states
         assert not set(states) - {"paused", "finished", None}
@@ -200,14 +202,6 @@ def pids(out):
     """Processes that say they run a run."""
     found = [RunDirectory(path).status() for path in run_directories(out)]
     return [status["pid"] for status in found if status.get("state") == "running"]
-
-
-def is_alive(pid):
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
 
 
 def test_a_run_that_another_process_owns_is_waited_for(tmp_path, capsys):

@@ -45,10 +45,9 @@ def _draw(out: Path) -> None:
     """The curves of everything that is in the collection by now."""
     from ezgreedy.report.deep import read_deep_study
     from ezgreedy.report.deep_curves import figure_svg
-    from ezgreedy.results.runs import run_directories
     from ezgreedy.results.store import write_text_atomically
 
-    for game in read_deep_study(run_directories(out)).games:
+    for game in read_deep_study([out]).games:
         path = out / f"{game.slug}.svg"
         write_text_atomically(path, figure_svg(game))
         print(f"wrote {path}")
