@@ -235,6 +235,16 @@ def test_bands_are_over_seeds_and_references_are_marked(tmp_path: Path) -> None:
     assert reference["colour"] == palette.REFERENCE_COLOUR
 
 
+def test_bands_of_parallel_runs_have_one_width(tmp_path: Path) -> None:
+    for seed, above in enumerate((0.0, 4.0, 16.0, 64.0)):  # means are whole
+        scores = [(100_000 * point, 10.0 * point + above) for point in range(40)]
+        write_run(tmp_path / f"run-{seed}", scores, seed=seed)
+    (block,) = deep_curves.blocks(only_game(tmp_path))
+    mean, low, high = (np.array(block["series"][0][name]) for name in ("mean", "low", "high"))
+    assert np.ptp(mean - low) == 0.0 < (mean - low)[0]
+    assert np.ptp(high - mean) == 0.0 < (high - mean)[0]
+
+
 def test_figures_are_the_same_bytes_every_time(runs: Path) -> None:
     game = only_game(runs)
     text = deep_curves.figure_svg(game)

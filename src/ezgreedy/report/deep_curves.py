@@ -156,11 +156,14 @@ def _curve(group: Group, quantity: str, points: Points, colour: str) -> Curve | 
     if len(values) < LEAST_SEEDS:
         return Curve(label, x, values.mean(axis=0), colour=colour)
     rng = generator(f"{group.game} {group.label} {quantity} curve")
-    # Every point is resampled on its own, as the games of a suite are.
-    band = stratified_band(
-        lambda resamples: resamples.mean(axis=-2), values, rng=rng, repeats=_REPEATS
-    )
+    # Whole runs are resampled, [points, runs, one game]: a band that drew every point anew would
+    # flicker wherever its end lies between two of the few means that three seeds can have.
+    band = stratified_band(_mean_of_runs, values.T[..., None], rng=rng, repeats=_REPEATS)
     return Curve(label, x, band.values, band.low, band.high, colour)
+
+
+def _mean_of_runs(resamples: FloatArray) -> FloatArray:
+    return resamples.mean(axis=(-2, -1))
 
 
 def _reference(game: str, drawn: Sequence[Curve]) -> Curve:
