@@ -302,8 +302,8 @@ def _claim_of_rewards(found: Found, epsilon: float) -> Claim:
         claim="εz-greedy finds more reward per episode than ε-greedy on more games than it finds "
         "less.",
         note="A game counts if the whole interval of the difference over seeds lies on one side of "
-        "0, and with few seeds chance alone puts it there: with five in about one game of six that "
-        "has no difference, on either side alike. It holds if the interval of the balance over "
+        "0, and with few seeds chance alone puts it there: of games that have no difference one in "
+        "four with three seeds and about one in six with five, on either side alike. It holds if the interval of the balance over "
         "games lies above 0.",
     )
 
