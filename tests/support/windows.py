@@ -1,10 +1,17 @@
-"""Windows of made-up play, cut as a memory of sequences would cut them, and random batches."""
+"""Windows of made-up play, cut as a memory of sequences would, random batches, their learner."""
+
+from dataclasses import replace
 
 import numpy as np
 import torch
 
 from ezgreedy.learning.recurrent_network import State
-from ezgreedy.learning.sequence_settings import RecurrentNetworkSettings, SequenceLearnerSettings
+from ezgreedy.learning.sequence_learner import SequenceLearner
+from ezgreedy.learning.sequence_settings import (
+    RecurrentNetworkSettings,
+    ReturnSettings,
+    SequenceLearnerSettings,
+)
 from ezgreedy.learning.settings import MINATAR_TORSO
 from ezgreedy.replay.sequence_batch import SequenceBatch
 
@@ -21,6 +28,13 @@ NETWORK = RecurrentNetworkSettings(
 SETTINGS = SequenceLearnerSettings(
     batch_size=6, burn_in=3, length=5, updates_per_target_sync=3, learning_rate=1e-3
 )
+VECTORS = replace(NETWORK, input_shape=(6,), torso=())
+RETURNS = ReturnSettings(discount=0.9)
+
+
+def make_learner(network=NETWORK, returns=RETURNS, seed=0, **changes):
+    """A small one for random batches; changes are to SETTINGS."""
+    return SequenceLearner(network, replace(SETTINGS, **changes), returns, seed=seed)
 
 
 def random_batch(seed=0, size=6, burn_in=3, length=5, shape=(4, 10, 10), state=(8,), **changes):
