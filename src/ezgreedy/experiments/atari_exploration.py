@@ -303,8 +303,8 @@ def _claim_of_rewards(found: Found, epsilon: float) -> Claim:
         "less.",
         note="A game counts if the whole interval of the difference over seeds lies on one side of "
         "0, and with few seeds chance alone puts it there: of games that have no difference one in "
-        "four with three seeds and about one in six with five, on either side alike. It holds if the "
-        "interval of the balance over games lies above 0.",
+        "four with three seeds and about one in six with five, on either side alike. It holds if "
+        "the interval of the balance over games lies above 0.",
     )
 
 
