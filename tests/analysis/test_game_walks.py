@@ -56,6 +56,7 @@ def test_a_walk_counts_what_lists_of_everything_hold(name, num_steps):
     positive = [step for step, reward in enumerate(rewards[:num_steps], start=1) if reward > 0]
     assert found.first_reward == (positive[0] if positive else None)
     assert sum(found.lengths[:-1]) < num_steps <= sum(found.lengths)
+    assert found.num_cut == 0
 
 
 def test_going_up_all_the_time_scores_in_freeway_when_the_chicken_arrives():
@@ -89,6 +90,7 @@ def test_nobody_moves_without_exploration():
 def test_the_cap_on_frames_ends_an_episode_and_the_next_begins():
     found = walked("Pong", 100, most_episode_frames=160)
     assert found.lengths == [40, 40, 40]
+    assert found.num_cut == 3
 
 
 def test_unit_durations_walk_as_epsilon_greedy_does():

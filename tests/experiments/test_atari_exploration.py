@@ -5,8 +5,9 @@ import numpy as np
 import pytest
 
 from ezgreedy.cli import main
-from ezgreedy.experiments import atari_exploration, atari_findings, registry
+from ezgreedy.experiments import atari_conditions, atari_exploration, atari_findings, registry
 from ezgreedy.experiments.experiment import Record
+from ezgreedy.exploration.durations import Zeta
 from ezgreedy.results.intervals import Interval
 
 ID = "atari-exploration"
@@ -28,7 +29,7 @@ def condition(**changes):
     return settings_of(game="Pong", epsilon=1.0, mu=2.0, cap=100, **changes)
 
 
-def found_walk(returns, first_reward=None, num_cells=10, num_memories=50, lives_lost=0):
+def found_walk(returns, first_reward=None, num_cells=10, num_memories=50, lives_lost=0, num_cut=0):
     return {
         "returns": returns,
         "lengths": [10] * len(returns),
@@ -36,16 +37,17 @@ def found_walk(returns, first_reward=None, num_cells=10, num_memories=50, lives_
         "first_reward": first_reward,
         "num_cells": num_cells,
         "num_memories": num_memories,
+        "num_cut": num_cut,
     }
 
 
 def summary_of(settings, walks):
     """A summary in which walks[policy] are those of every game and ε."""
     records = [
-        Record(atari_exploration.cell_name(name, epsilon, policy), {}, seed, walk)
+        Record(atari_conditions.cell_name(name, epsilon, policy), {}, seed, walk)
         for name in settings["games"]
         for epsilon in settings["epsilons"]
-        for policy in atari_exploration.policies(settings)
+        for policy in atari_conditions.policies(settings)
         for seed, walk in enumerate(walks["ez" if "μ" in policy else "eps"])
     ]
     return atari_exploration.summarise(settings, records)
@@ -168,11 +170,10 @@ def test_differences_pair_the_seeds():
     assert atari_findings.difference(one, other, "return", rng) == Interval(1.0, 1.0, 1.0)
 
 
-def test_a_sign_needs_the_whole_interval():
-    signs = [
-        atari_findings.sign(Interval(1.0, *ends)) for ends in ((0.5, 2), (0, 2), (-2, -1), (0, 0))
-    ]
-    assert signs == [1, 0, -1, 0]
+def test_a_sign_needs_the_whole_interval_and_three_seeds():
+    intervals = [Interval(1.0, *ends) for ends in ((0.5, 2), (0, 2), (-2, -1), (0, 0))]
+    assert [atari_findings.sign(interval, 3) for interval in intervals] == [1, 0, -1, 0]
+    assert [atari_findings.sign(interval, 2) for interval in intervals] == [0, 0, 0, 0]
 
 
 def test_typical_ratios_are_geometric_means():
@@ -183,8 +184,8 @@ def test_typical_ratios_are_geometric_means():
 
 def test_claims_hold_where_ez_greedy_finds_more_and_fail_where_it_finds_less():
     settings = settings_of(games=["Freeway", "Pong"])
-    rich = [found_walk([5.0], 7, 20), found_walk([6.0], 9, 24)]
-    poor = [found_walk([0.0]), found_walk([1.0], 50)]
+    rich = [found_walk([5.0], 7, 20), found_walk([6.0], 9, 24), found_walk([5.0], 7, 20)]
+    poor = [found_walk([0.0]), found_walk([1.0], 50), found_walk([0.0])]
     ahead = summary_of(settings, {"ez": rich, "eps": poor})
     behind = summary_of(settings, {"ez": poor, "eps": rich})
     assert [claim.verdict for claim in ahead.claims] == ["reproduced"] * 4
@@ -195,7 +196,38 @@ def test_claims_hold_where_ez_greedy_finds_more_and_fail_where_it_finds_less():
     assert rewards.numbers[f"{policy}: games with more"] == 2
     assert behind.claims[1].numbers[f"{policy}: games with less"] == 2
     assert firsts.numbers[f"{policy}: (sooner − later) / games"] == Interval(1.0, 1.0, 1.0)
-    assert places.numbers[f"{policy}: screen cells, ratio εz/ε"].value == pytest.approx(2.2)
+    assert places.numbers[f"{policy}: screen cells, ratio εz/ε"].value == pytest.approx(64 / 30)
+    assert freeway.note.endswith(f"It holds at {policy}.")
+    assert all(claim.note.endswith(f"The opposite holds at {policy}.") for claim in behind.claims)
+
+
+def test_two_seeds_decide_nothing_and_the_claims_say_so():
+    settings = settings_of(games=["Freeway", "Pong"])
+    walks = {"ez": [found_walk([5.0], 7)] * 2, "eps": [found_walk([0.0])] * 2}
+    for claim in summary_of(settings, walks).claims:
+        assert claim.verdict == "not-reproduced"
+        assert claim.note.endswith("Undecided at μ = 2, n ≤ 100.")
+
+
+def test_below_one_budgets_differ_and_the_claims_say_by_how_much():
+    settings = settings_of(games=["Freeway", "Pong"], epsilons=[0.1])
+    walks = {"ez": [found_walk([5.0], 7)], "eps": [found_walk([0.0])]}
+    m = Zeta(2.0, 100).mean
+    share = 0.1 * m / (0.9 + 0.1 * m)
+    for claim in summary_of(settings, walks).claims:
+        told = claim.numbers["μ = 2, n ≤ 100: share of exploratory steps"]
+        assert told == pytest.approx(share, abs=1e-4)
+        assert "Equal ε is not an equal budget: ε-greedy at ε = 0.1 explores in 10 %" in claim.note
+
+
+def test_walks_without_a_reward_and_episodes_that_were_cut_are_counted():
+    walks = {
+        "ez": [found_walk([5.0], 7), found_walk([5.0], num_cut=2)],
+        "eps": [found_walk([0.0])] * 2,
+    }
+    rows = summary_of(settings_of(games=["Pong"]), walks).data["conditions"]
+    assert [row["walks_without_reward"] for row in rows] == [2, 1]
+    assert [row["cut_episodes"] for row in rows] == [0, 2]
 
 
 def test_a_single_game_is_no_claim_about_games():

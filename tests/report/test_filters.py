@@ -254,15 +254,15 @@ def test_the_atlas_is_sorted_by_any_column_and_shows_any_condition(
     gains = column(driver, ATLAS, 1)
     assert len(gains) == 57
     assert gains == sorted(gains, reverse=True), "it begins with the largest gain"
-    for place in range(2, 9):
+    for place in range(2, 8):
         heading(driver, ATLAS, place).find_element(By.TAG_NAME, "button").send_keys(Keys.ENTER)
         assert heading(driver, ATLAS, place).get_attribute("aria-sort") == "descending"
         numbers = column(driver, ATLAS, place)
         assert numbers == sorted(numbers, reverse=True)
-    heading(driver, ATLAS, 8).find_element(By.TAG_NAME, "button").send_keys(Keys.ENTER)
-    assert column(driver, ATLAS, 8) == sorted(numbers)
+    heading(driver, ATLAS, 7).find_element(By.TAG_NAME, "button").send_keys(Keys.ENTER)
+    assert column(driver, ATLAS, 7) == sorted(numbers)
     Select(driver.find_element(By.CSS_SELECTOR, f"{ATLAS} select")).select_by_index(0)
-    changed = column(driver, ATLAS, 8)
+    changed = column(driver, ATLAS, 7)
     assert changed == sorted(changed) != sorted(numbers), "it stays sorted as it was"
     condition = atlas_from_json(generated_atlas()).conditions[0]  # type: ignore[union-attr]
     assert sorted(changed) == sorted(row[7].number for row in condition.rows.values())

@@ -50,12 +50,24 @@ def generated_atlas(num_steps=5000):
         for epsilon in (1.0, 0.1):
             for policy in ("ε-greedy", *policies):
                 entry = {"game": name, "epsilon": epsilon, "policy": policy, "episodes": 5}
+                entry |= {"cut_episodes": 0, "walks_without_reward": int(rng.integers(6))}
                 entry |= {measure: interval(100.0) for measure in measures}
                 if policy != "ε-greedy":
                     entry |= {f"more_{measure}": interval(10.0) for measure in measures}
                     entry["gain"] = interval(3.0)
                 conditions.append(entry)
-    return {"num_steps": num_steps, "conditions": conditions, "overall": []}
+    shares = [
+        {"epsilon": epsilon, "policy": policy, "share": epsilon}
+        for epsilon in (1.0, 0.1)
+        for policy in policies
+    ]
+    return {
+        "num_steps": num_steps,
+        "num_seeds": 5,
+        "shares": shares,
+        "conditions": conditions,
+        "overall": [],
+    }
 
 
 def _run(settings, num_points, rng):

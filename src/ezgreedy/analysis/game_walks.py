@@ -2,8 +2,8 @@
 
 Nobody learns: where the coin does not say explore, the greedy action is the no-op. A walk begins
 episodes until it has played its number of steps, and finishes the last one, so that every episode
-is whole and none is cut for being long; places are counted within that number of steps alone, so
-that walks compare. Needs ale-py and numba (the `deep` extra).
+is whole but for those that the protocol's cap on frames cuts, which are counted; places are counted
+within that number of steps alone, so that walks compare. Needs ale-py and numba (the `deep` extra).
 """
 
 from dataclasses import dataclass
@@ -29,6 +29,7 @@ class GameWalk:
             of the counted steps did.
         num_memories: different contents of the console's memory, and
         num_cells: different screen cells, among those that the counted steps began from.
+        num_cut: episodes that the cap on frames ended.
     """
 
     returns: list[float]
@@ -37,6 +38,7 @@ class GameWalk:
     first_reward: int | None
     num_memories: int
     num_cells: int
+    num_cut: int
 
 
 def game_walk(game: CoarseEmulator, explore: EZGreedy, num_steps: int) -> GameWalk:
@@ -68,6 +70,7 @@ def game_walk(game: CoarseEmulator, explore: EZGreedy, num_steps: int) -> GameWa
         first_reward=notes.first_reward,
         num_memories=len(notes.memories),
         num_cells=len(notes.cells),
+        num_cut=notes.num_cut,
     )
 
 
@@ -81,6 +84,7 @@ class _Notes:
         self.lengths: list[int] = []
         self.lives_lost: list[int] = []
         self.first_reward: int | None = None
+        self.num_cut = 0
         # The places themselves rather than hashes of them: a hundred thousand are a few dozen MB.
         self.memories: set[bytes] = set()
         self.cells: set[bytes] = set()
@@ -101,6 +105,7 @@ class _Notes:
         self.steps += 1
         self.returns[-1] += step.reward
         self.lengths[-1] += 1
+        self.num_cut += step.truncated
         self.lives_lost[-1] += max(self._lives - step.lives, 0)
         self._lives = step.lives
         is_first = self.first_reward is None and step.reward > 0.0

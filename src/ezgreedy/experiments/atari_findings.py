@@ -3,6 +3,10 @@
 Every measure is a ratio of two sums over seeds, so that a seed counts by what it saw (returns per
 episode weigh each episode alike). Intervals resample seeds; two policies are compared on the same
 seeds, resampled together. Over games, a game is one sample.
+
+With few seeds chance decides much: where two policies differ by nothing but symmetric noise, the
+interval of three seeds lies on one side of zero in one game of four (whenever all three agree), of
+five in about one of seven. Rewards that are rare and large do worse, on the side of less.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ezgreedy.requirements import FloatArray
-from ezgreedy.results.intervals import Interval, bootstrap_interval
+from ezgreedy.results.intervals import LEAST_SEEDS, Interval, bootstrap_interval
 
 _COLUMNS = (
     "returns",
@@ -21,6 +25,8 @@ _COLUMNS = (
     "first_reward",
     "memories",
     "cells",
+    "without_reward",
+    "cut",
     "one",
 )
 
@@ -58,11 +64,18 @@ def table(walks: Sequence[Mapping[str, Any]], num_steps: int) -> FloatArray:
             num_steps if walk["first_reward"] is None else walk["first_reward"],
             walk["num_memories"],
             walk["num_cells"],
+            walk["first_reward"] is None,
+            walk["num_cut"],
             1.0,
         )
         for walk in walks
     ]
     return np.array(rows, dtype=np.float64)
+
+
+def total(seeds: FloatArray, column: str) -> int:
+    """The sum of a column over seeds."""
+    return int(seeds[:, _COLUMNS.index(column)].sum())
 
 
 def estimate(seeds: FloatArray, name: str, rng: np.random.Generator) -> Interval:
@@ -84,8 +97,10 @@ def difference(
     )
 
 
-def sign(interval: Interval) -> int:
-    """1 if the whole interval lies above zero, −1 if below, 0 if it is not decided."""
+def sign(interval: Interval, num_seeds: int) -> int:
+    """1 if the whole interval lies above zero, −1 if below; 0 if neither, or of too few seeds."""
+    if num_seeds < LEAST_SEEDS:
+        return 0
     return int(interval.low > 0.0) - int(interval.high < 0.0)
 
 

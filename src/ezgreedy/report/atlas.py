@@ -11,12 +11,13 @@ from ezgreedy.experiments.atari_findings import sign
 from ezgreedy.report import wording
 from ezgreedy.results.intervals import Interval
 
+Entry = Mapping[str, Any]  # of one condition of one game
+
 KEY = "conditions"  # of a summary's data, if it has an atlas
 
-# What a summary calls it, and what a reader does; all but the second are differences εz − ε.
+# What a summary calls it, and what a reader does; all are differences εz − ε.
 _COLUMNS = {
     "gain": "gain, % of human − random",
-    "of_others": "return per episode of ε-greedy",
     "more_return": "more return per episode",
     "more_reward_per_1000_steps": "more reward per 1000 steps",
     "more_first_reward": "more steps to the first reward",
@@ -25,7 +26,7 @@ _COLUMNS = {
     "more_lives_lost_per_1000_steps": "more lives lost per 1000 steps",
 }
 _PAPERS = "μ = 2, n ≤ 10,000"  # the law that a reader asks for first
-_NO_DIFFERENCE = "of_others"
+_DIFFERENCE = "more_"
 
 
 class Cell(NamedTuple):
@@ -35,13 +36,15 @@ class Cell(NamedTuple):
         number: all its digits.
         value: written.
         interval: written, in brackets.
-        sign: 1 or −1 if it is a difference whose whole interval lies on that side of 0, else 0.
+        sign: 1 or −1 if the whole interval lies on that side of 0 and seeds are enough, else 0.
+        both: what it is the difference of, ε-greedy's number before εz-greedy's.
     """
 
     number: float
     value: str
     interval: str
     sign: int
+    both: str
 
 
 class Condition(NamedTuple):
@@ -58,6 +61,7 @@ class Atlas(NamedTuple):
     conditions: Sequence[Condition]
     first: int
     num_games: int
+    num_seeds: int
     num_steps: int
 
 
@@ -69,43 +73,82 @@ def atlas_from_json(data: Mapping[str, Any]) -> Atlas | None:
     differing = [entry for entry in entries if "gain" in entry]
     if not differing:
         return None
-    returns = {
-        (entry["game"], entry["epsilon"]): entry["return"]
-        for entry in entries
-        if "gain" not in entry
-    }
-    complete = [
-        {**entry, _NO_DIFFERENCE: returns[entry["game"], entry["epsilon"]]} for entry in differing
-    ]
-    # Summaries of earlier versions have fewer differences.
-    names = [name for name in _COLUMNS if all(name in entry for entry in complete)]
-    labels = list(dict.fromkeys(map(_label, complete)))
+    num_seeds = int(data["num_seeds"])
+    others = {(entry["game"], entry["epsilon"]): entry for entry in entries if "gain" not in entry}
+    shares = {(entry["epsilon"], entry["policy"]): entry["share"] for entry in data["shares"]}
+    conditions = list(dict.fromkeys((entry["epsilon"], entry["policy"]) for entry in differing))
     return Atlas(
-        [_COLUMNS[name] for name in names],
+        list(_COLUMNS.values()),
         [
-            Condition(label, _rows([entry for entry in complete if _label(entry) == label], names))
-            for label in labels
+            Condition(
+                _label(*condition, shares[condition]),
+                _rows(
+                    [entry for entry in differing if _condition(entry) == condition],
+                    others,
+                    num_seeds,
+                ),
+            )
+            for condition in conditions
         ],
-        next((place for place, label in enumerate(labels) if label.endswith(_PAPERS)), 0),
-        len({entry["game"] for entry in complete}),
+        next((place for place, (_, policy) in enumerate(conditions) if policy == _PAPERS), 0),
+        len({entry["game"] for entry in differing}),
+        num_seeds,
         int(data["num_steps"]),
     )
 
 
-def _label(entry: Mapping[str, Any]) -> str:
-    return f"ε = {entry['epsilon']:g}, {entry['policy']}"
+def _condition(entry: Entry) -> tuple[float, str]:
+    return entry["epsilon"], entry["policy"]
 
 
-def _rows(entries: Sequence[Mapping[str, Any]], names: Sequence[str]) -> dict[str, list[Cell]]:
+def _label(epsilon: float, policy: str, share: float) -> str:
+    """With how much of it is exploration, which equal ε do not make equal."""
+    told = "" if epsilon == 1.0 else f" ({100.0 * share:.0f} % of steps exploratory)"
+    return f"ε = {epsilon:g}, {policy}{told}"
+
+
+def _rows(
+    entries: Sequence[Entry], others: Mapping[tuple[str, float], Entry], num_seeds: int
+) -> dict[str, list[Cell]]:
     in_order = sorted(entries, key=lambda entry: (-entry["gain"][0], entry["game"]))
     return {
-        entry["game"]: [_cell(entry[name], is_difference=name != _NO_DIFFERENCE) for name in names]
+        entry["game"]: [
+            _cell(name, entry, others[entry["game"], entry["epsilon"]], num_seeds)
+            for name in _COLUMNS
+        ]
         for entry in in_order
     }
 
 
-def _cell(parts: Sequence[float], *, is_difference: bool) -> Cell:
-    interval = Interval(*map(float, parts))
+def _cell(name: str, entry: Entry, other: Entry, num_seeds: int) -> Cell:
+    interval = Interval(*map(float, entry[name]))
     value, low, high = wording.number_parts(interval)
-    side = sign(interval) if is_difference else 0
-    return Cell(interval.value, value, f"[{low}, {high}]", side)
+    return Cell(
+        interval.value,
+        value,
+        f"[{low}, {high}]",
+        sign(interval, num_seeds),
+        _both(name.removeprefix(_DIFFERENCE), other, entry, num_seeds),
+    )
+
+
+def _both(measure: str, other: Entry, entry: Entry, num_seeds: int) -> str:
+    """`0.2 → 2.4`, and how many walks or episodes ended too early to tell: see `_ended_early`."""
+    if measure not in other:
+        return ""
+    key, words = _ended_early(measure, num_seeds)
+    counts = [part[key] if key else 0 for part in (other, entry)]
+    before, after = (
+        ("≥ " if count and measure == "first_reward" else "")
+        + wording.plain(float(part[measure][0]))
+        for part, count in zip((other, entry), counts, strict=True)
+    )
+    ending = f" ({counts[0]} → {counts[1]} {words})" if any(counts) else ""
+    return f"{before} → {after}{ending}"
+
+
+def _ended_early(measure: str, num_seeds: int) -> tuple[str, str]:
+    """What counts the walks or episodes that ended before their number was known, if any do."""
+    if measure == "first_reward":
+        return "walks_without_reward", f"of {wording.counted(num_seeds, 'walk')} without"
+    return ("cut_episodes", "episodes cut") if measure == "return" else ("", "")

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from ezgreedy.experiments.experiment import Claim
 from ezgreedy.report import wording
+from ezgreedy.report.atlas import Atlas, Cell
 from ezgreedy.report.deep import (
     NUM_FINAL_SCORES,
     DeepStudy,
@@ -92,6 +93,8 @@ def _section(finding: Finding) -> Iterator[str]:
     yield ""
     for claim in finding.claims:
         yield from _claim(claim)
+    if finding.atlas is not None:
+        yield from _atlas(finding.atlas)
     yield "Settings:"
     yield ""
     settings = {name: wording.setting(value) for name, value in finding.settings.items()}
@@ -105,6 +108,28 @@ def _claim(claim: Claim) -> Iterator[str]:
     yield ""
     rows = [(name, wording.written(number)) for name, number in claim.numbers.items()]
     yield from _table(("number", "value"), rows)
+
+
+def _atlas(atlas: Atlas) -> Iterator[str]:
+    """One condition: the page has them all."""
+    condition = atlas.conditions[atlas.first]
+    yield f"### {wording.counted(atlas.num_games, 'game')}: {condition.label}"
+    yield ""
+    yield (
+        "What εz-greedy finds more than ε-greedy, the largest gain first, with ε-greedy's number → "
+        f"εz-greedy's; intervals over {wording.counted(atlas.num_seeds, 'seed')}. Bold are "
+        "differences whose whole interval lies on one side of 0, some of them by chance (see "
+        "above). The page has the other conditions."
+    )
+    yield ""
+    rows = [(game, *map(_atlas_cell, cells)) for game, cells in condition.rows.items()]
+    yield from _table(("game", *atlas.columns), rows)
+
+
+def _atlas_cell(cell: Cell) -> str:
+    told = f"{cell.value} {cell.interval}"
+    told = f"**{told}**" if cell.sign else told
+    return f"{told}<br>{cell.both}" if cell.both else told
 
 
 def _suite(found: SuiteScores) -> Iterator[str]:
