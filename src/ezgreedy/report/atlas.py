@@ -38,6 +38,7 @@ class Cell(NamedTuple):
         interval: written, in brackets.
         sign: 1 or −1 if the whole interval lies on that side of 0 and seeds are enough, else 0.
         both: what it is the difference of, ε-greedy's number before εz-greedy's.
+        early: how many of them ended too early to tell, in the same order; empty if none did.
     """
 
     number: float
@@ -45,6 +46,7 @@ class Cell(NamedTuple):
     interval: str
     sign: int
     both: str
+    early: str
 
 
 class Condition(NamedTuple):
@@ -123,32 +125,23 @@ def _rows(
 def _cell(name: str, entry: Entry, other: Entry, num_seeds: int) -> Cell:
     interval = Interval(*map(float, entry[name]))
     value, low, high = wording.number_parts(interval)
-    return Cell(
-        interval.value,
-        value,
-        f"[{low}, {high}]",
-        sign(interval, num_seeds),
-        _both(name.removeprefix(_DIFFERENCE), other, entry, num_seeds),
-    )
+    both, early = _both(name.removeprefix(_DIFFERENCE), [other, entry], num_seeds)
+    return Cell(interval.value, value, f"[{low}, {high}]", sign(interval, num_seeds), both, early)
 
 
-def _both(measure: str, other: Entry, entry: Entry, num_seeds: int) -> str:
-    """`0.2 → 2.4`, and how many walks or episodes ended too early to tell: see `_ended_early`."""
-    if measure not in other:
-        return ""
-    key, words = _ended_early(measure, num_seeds)
-    counts = [part[key] if key else 0 for part in (other, entry)]
-    before, after = (
+def _both(measure: str, entries: Sequence[Entry], num_seeds: int) -> tuple[str, str]:
+    """`0.2 → 2.4`, and how many walks or episodes ended too early to tell, if any did."""
+    if not all(measure in entry for entry in entries):
+        return "", ""
+    key, words = {
+        "first_reward": ("walks_without_reward", f"of {num_seeds} walks without"),
+        "return": ("cut_episodes", "episodes cut"),
+    }.get(measure, ("", ""))
+    counts = [int(entry[key]) if key else 0 for entry in entries]
+    told = [
         ("≥ " if count and measure == "first_reward" else "")
-        + wording.plain(float(part[measure][0]))
-        for part, count in zip((other, entry), counts, strict=True)
-    )
-    ending = f" ({counts[0]} → {counts[1]} {words})" if any(counts) else ""
-    return f"{before} → {after}{ending}"
-
-
-def _ended_early(measure: str, num_seeds: int) -> tuple[str, str]:
-    """What counts the walks or episodes that ended before their number was known, if any do."""
-    if measure == "first_reward":
-        return "walks_without_reward", f"of {wording.counted(num_seeds, 'walk')} without"
-    return ("cut_episodes", "episodes cut") if measure == "return" else ("", "")
+        + wording.plain(float(entry[measure][0]))
+        for entry, count in zip(entries, counts, strict=True)
+    ]
+    early = f"{counts[0]} → {counts[1]} {words}" if any(counts) else ""
+    return " → ".join(told), early

@@ -129,7 +129,7 @@ def _atlas(atlas: Atlas) -> Iterator[str]:
 def _atlas_cell(cell: Cell) -> str:
     told = f"{cell.value} {cell.interval}"
     told = f"**{told}**" if cell.sign else told
-    return f"{told}<br>{cell.both}" if cell.both else told
+    return "<br>".join(part for part in (told, cell.both, cell.early) if part)
 
 
 def _suite(found: SuiteScores) -> Iterator[str]:

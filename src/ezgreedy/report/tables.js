@@ -52,12 +52,14 @@ function atlasRow([game, cells]) {
   const heading = element("th", game);
   heading.scope = "row";
   row.append(heading);
-  for (const [number, value, interval, sign, both] of cells) {
+  for (const [number, value, interval, sign, ...more] of cells) {
     const cell = element("td", undefined, sign > 0 ? "up" : sign < 0 ? "down" : "");
     const data = element("data", value);
     data.value = String(number);
-    cell.append(data, " ", element("span", interval, "interval"));
-    if (both) cell.append(" ", element("span", both, "interval"));
+    cell.append(data);
+    for (const text of [interval, ...more].filter(Boolean)) {
+      cell.append(" ", element("span", text, "interval"));
+    }
     row.append(cell);
   }
   return row;
