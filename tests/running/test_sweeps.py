@@ -278,6 +278,25 @@ def test_processes_tell_a_full_disk_from_other_ends(tmp_path):
     assert (kind, told) == (BROKEN, "its process ended with exit code 7")
 
 
+def test_a_full_disk_is_told_although_the_log_is_on_it():
+    full = Path("/dev/full")  # opens, and refuses every byte
+    kind, told = Job(Work(faults.fill_up, (), full)).outcome()
+    assert (kind, told) == (NO_ROOM, "No space left on device: replay")
+    kind, told = Job(Work(faults.talk, (), full)).outcome()
+    assert (kind, told) == (NO_ROOM, "No space left on device: /dev/full")
+    kind, told = Job(Work(faults.break_down, (), full)).outcome()
+    assert (kind, told) == (BROKEN, "RuntimeError: the lamp burned out")
+
+
+def test_a_log_that_cannot_be_opened_is_named(tmp_path):
+    kind, told = Job(Work(faults.vanish, (), faults.Unopenable(tmp_path / "log"))).outcome()
+    assert (kind, told) == (NO_ROOM, f"No space left on device: {tmp_path / 'log'}")
+    kind, told = Job(Work(faults.vanish, (), tmp_path / "absent" / "log")).outcome()
+    assert kind == BROKEN
+    assert told.startswith("FileNotFoundError")
+    assert "absent/log" in told
+
+
 def test_damaged_results_of_a_finished_run_are_reported_and_left(finished, capsys):
     place = SweepDirectory(finished)
     place.read()
