@@ -148,6 +148,36 @@ def test_other_code_is_told_and_recorded_for_each_run(finished, capsys):
     file.write_text(text)
 
 
+def test_runs_that_a_command_does_not_ask_for_are_told_apart(finished, tmp_path, capsys):
+    out = tmp_path / "out"
+    shutil.copytree(finished, out)
+    file = out / "sweep.json"
+    found = json.loads(file.read_text())
+    name = next(name for name in found["runs"] if "breakout_rainbow-ez_seed0" in name)
+    old = f"{name.rpartition('_')[0]}_0123456789ab"  # as if by other defaults
+    file.write_text(file.read_text().replace(name, old))
+    run = RunDirectory(out / "runs" / name)
+    run.write_status("paused", frames=100, frames_per_second=50.0)
+    run.path.rename(out / "runs" / old)
+    before = contents(out)
+
+    assert sweep(out, *BREAKOUT, "--seeds", "1") == 0
+    told = capsys.readouterr().err
+    assert f"warning: 1 unfinished runs ({old}): their settings differ from those now" in told
+    line = "1 runs: 1 done, 0 running, 0 failed, 0 pending; 300 of 300 frames; 1 more that"
+    assert f"{line} this command does not ask for" in told
+    after = contents(out)
+    assert {path: after[path] for path in before} == before
+    assert sweep(out, *BREAKOUT, "--seeds", "1") == 0
+    assert "warning" not in capsys.readouterr().err  # there is nothing to begin anew
+    assert main(["sweep", "status", str(out)]) == 0
+    total = len(found["runs"]) + 1
+    told = capsys.readouterr().out
+    assert f"{total} runs: {total - 1} done, 0 running, 0 failed, 1 pending" in told
+    assert f"{300 * total - 200:,} of {300 * total:,} frames, about" in told
+    assert "ask for" not in told
+
+
 def test_a_run_that_breaks_is_tried_three_times_while_the_rest_goes_on(
     tmp_path, monkeypatch, capsys
 ):
@@ -459,3 +489,4 @@ def test_failed_runs_do_not_count_in_the_time_left():
     ]
     assert left(states, 4) == 2.0
     assert left(states[1:], 4) is None
+    assert left(states[1:], 4, {"rainbow": 25.0}) == 4.0

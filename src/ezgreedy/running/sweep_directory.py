@@ -13,7 +13,7 @@ import fcntl
 import hashlib
 import os
 import socket
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -157,6 +157,20 @@ class SweepDirectory:
         runs = self._contents["runs"].items()
         return [name for name, entry in runs if set(entry["code"]) - {code_version()}]
 
+    def outdated(self, members: Sequence[Member]) -> list[str]:
+        """Unfinished runs in whose place others are yet to begin, for their settings have changed.
+
+        Args:
+            members: what is asked for now.
+        """
+        wanted = {m.id for m in members}
+        new = {_place_of(_entry(m)) for m in members if not self.run(m.id).config.exists()}
+        return [
+            name
+            for name, entry in self._contents["runs"].items()
+            if name not in wanted and _place_of(entry) in new and self.state(name).state != DONE
+        ]
+
     # Looking.
 
     def read(self) -> dict[str, Any]:
@@ -274,6 +288,11 @@ def _entry(member: Member) -> dict[str, Any]:
         "code": [],
         "failure": "",
     }
+
+
+def _place_of(entry: Mapping[str, Any]) -> tuple[Any, ...]:
+    """What one run of a sweep stands for, whatever its settings."""
+    return tuple(entry[name] for name in ("game", "agent", "variant", "seed"))
 
 
 def _is_alive(status: dict[str, Any], results: Path) -> bool:
