@@ -404,7 +404,7 @@ def test_bad_input_is_named_and_nothing_is_written(tmp_path, capsys, arguments, 
 
 def test_directories_of_something_else_are_refused_untouched(finished, tmp_path, capsys):
     assert sweep(finished / "runs" / "new", *BREAKOUT) == 2
-    assert "lies within the sweep" in capsys.readouterr().err
+    assert "--out must not lie within the sweep" in capsys.readouterr().err
     assert sweep(finished, *BREAKOUT, "--frames", "400") == 2
     assert "holds another sweep (frames: 300 there, 400 here)" in capsys.readouterr().err
     assert main(["sweep", "atari57-rainbow", "--out", str(finished), "--yes"]) == 2

@@ -25,6 +25,7 @@ from ezgreedy.results.runs import (
 )
 from ezgreedy.results.store import ResultLog, read_results, write_json_atomically
 from ezgreedy.running.command_line import Spread, train_command
+from ezgreedy.running.enclosure import require_apart
 from ezgreedy.running.plain import from_plain, with_later_settings
 from ezgreedy.running.settings import RunSettings
 
@@ -51,6 +52,7 @@ def collect(sources: Sequence[Path], out: Path, commit: str | None = None) -> li
         commit: of the code that made the runs, if known.
     """
     runs = _runs(sources)
+    require_apart(out)
     _check_collection(out)
     plans = [(run, _spread(run.path), _new_records(run, out / run.path.name)) for run in runs]
     out.mkdir(parents=True, exist_ok=True)

@@ -25,6 +25,7 @@ from ezgreedy import requirements as require
 from ezgreedy.results.runs import SWEEP_FILE, SWEEP_RUNS, read_mapping, read_run
 from ezgreedy.results.store import write_json_atomically
 from ezgreedy.running import durable_files
+from ezgreedy.running.enclosure import require_apart
 from ezgreedy.running.plain import as_plain
 from ezgreedy.running.run_directory import FINISHED, RUNNING, RunDirectory
 from ezgreedy.running.sweeps import Member, Sweep
@@ -77,9 +78,7 @@ class SweepDirectory:
 
     def check(self, sweep: Sweep, changes: Sequence[str]) -> None:
         """Refuses, before anything is written, a directory in which this sweep has no place."""
-        for parent in self.path.absolute().parents:
-            if (parent / SWEEP_FILE).exists():
-                raise ValueError(f"{self.path} lies within the sweep {parent}; sweeps do not nest")
+        require_apart(self.path)
         if self.file.exists():
             self._check_same(self._read(), _question(sweep, changes))
         elif self.path.exists() and (not self.path.is_dir() or self._holds_something_else()):
