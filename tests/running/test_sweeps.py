@@ -19,6 +19,7 @@ from ezgreedy.cli import main
 from ezgreedy.commands.sweeping import SWEEPS
 from ezgreedy.results.runs import read_run, run_directories
 from ezgreedy.results.store import ResultLog
+from ezgreedy.running.collection import collect
 from ezgreedy.running.forecast import Forecast, duration, forecast, hasty, left, replay_bytes
 from ezgreedy.running.run_directory import RunDirectory
 from ezgreedy.running.sweep_directory import (
@@ -108,7 +109,7 @@ def test_runs_come_seed_by_seed():
 # Going on.
 
 
-def test_every_run_of_a_sweep_is_finished_and_known_to_reports(finished, capsys):
+def test_every_run_of_a_sweep_is_finished_and_known_to_reports(finished, tmp_path, capsys):
     directories = run_directories(finished)
     runs = [read_run(directory) for directory in directories]
     assert [run.seed for run in runs] == [0, 1]
@@ -117,6 +118,8 @@ def test_every_run_of_a_sweep_is_finished_and_known_to_reports(finished, capsys)
     entries = json.loads((finished / "sweep.json").read_text())["runs"]
     assert {directory.name for directory in directories} == set(entries)
     assert all(entry["code"] == [code_version()] for entry in entries.values())
+    kept = [collected.run.manifest for collected in collect([finished], tmp_path)]
+    assert [manifest["code"] for manifest in kept] == [[code_version()]] * len(entries)
     assert main(["sweep", "status", str(finished)]) == 0
     told = capsys.readouterr().out
     assert "2 runs: 2 done, 0 running, 0 failed, 0 pending; 600 of 600 frames" in told
