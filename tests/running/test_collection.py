@@ -174,6 +174,53 @@ def test_two_runs_of_one_name_are_refused(tmp_path, capsys):
     assert "two runs are called run" in capsys.readouterr().err
 
 
+def manifest(directory):
+    return json.loads((directory / "manifest.json").read_text())
+
+
+def test_a_commit_stays_with_the_results_that_it_was_noted_for(real, tmp_path):
+    partial = shortened(real, tmp_path / "early" / real.name, 3)
+    kept = tmp_path / "kept" / real.name
+    collect([partial], tmp_path / "kept")
+    assert manifest(kept)["commit"] is None
+    collect([partial], tmp_path / "kept", commit="first")
+    assert manifest(kept)["commit"] == "first", "nothing was noted before"
+    before = contents(kept)
+    collect([partial], tmp_path / "kept", commit="second")
+    assert contents(kept) == before
+    collect([real], tmp_path / "kept", commit="second")
+    assert manifest(kept)["commit"] == "second"
+    collect([kept], tmp_path / "copy", commit="third")
+    assert manifest(tmp_path / "copy" / real.name) == manifest(kept)
+
+
+def test_the_code_that_a_sweep_noted_is_kept(real, tmp_path):
+    entries = {real.name: {"code": ["0.1.0+abc"]}}
+    path = shortened(real, tmp_path / "sweep" / "runs" / real.name, 3)
+    file = tmp_path / "sweep" / "sweep.json"
+    file.write_text(json.dumps({"runs": entries}))
+    kept = tmp_path / "kept" / real.name
+    collect([tmp_path / "sweep"], tmp_path / "kept")
+    assert manifest(kept)["code"] == ["0.1.0+abc"]
+    collect([kept], tmp_path / "copy")
+    assert manifest(tmp_path / "copy" / real.name)["code"] == ["0.1.0+abc"]
+
+    entries[real.name]["code"].append("0.2.0+def")
+    file.write_text(json.dumps({"runs": entries}))
+    collect([tmp_path / "sweep"], tmp_path / "kept")
+    assert manifest(kept)["code"] == ["0.1.0+abc"], "the other code has no results yet"
+    shutil.copy(real / "results.jsonl", path)
+    collect([tmp_path / "sweep"], tmp_path / "kept")
+    assert manifest(kept)["code"] == ["0.1.0+abc", "0.2.0+def"]
+
+    collect([real], tmp_path / "alone")
+    assert "code" not in manifest(tmp_path / "alone" / real.name)
+    file.write_text("{}")
+    with pytest.raises(ValueError, match=r"sweep\.json does not say which code made its runs"):
+        collect([tmp_path / "sweep"], tmp_path / "third")
+    assert not (tmp_path / "third").exists()
+
+
 def test_a_run_on_ray_keeps_its_command_also_when_it_is_collected_again(real, tmp_path):
     run = tmp_path / "fleet"
     shutil.copytree(real, run)

@@ -19,6 +19,7 @@ from ezgreedy.cli import main
 from ezgreedy.commands.sweeping import SWEEPS
 from ezgreedy.results.runs import read_run, run_directories
 from ezgreedy.results.store import ResultLog
+from ezgreedy.running.collection import collect
 from ezgreedy.running.forecast import Forecast, duration, forecast, hasty, left, replay_bytes
 from ezgreedy.running.run_directory import RunDirectory
 from ezgreedy.running.sweep_directory import (
@@ -108,7 +109,7 @@ def test_runs_come_seed_by_seed():
 # Going on.
 
 
-def test_every_run_of_a_sweep_is_finished_and_known_to_reports(finished, capsys):
+def test_every_run_of_a_sweep_is_finished_and_known_to_reports(finished, tmp_path, capsys):
     directories = run_directories(finished)
     runs = [read_run(directory) for directory in directories]
     assert [run.seed for run in runs] == [0, 1]
@@ -117,6 +118,8 @@ def test_every_run_of_a_sweep_is_finished_and_known_to_reports(finished, capsys)
     entries = json.loads((finished / "sweep.json").read_text())["runs"]
     assert {directory.name for directory in directories} == set(entries)
     assert all(entry["code"] == [code_version()] for entry in entries.values())
+    kept = [collected.run.manifest for collected in collect([finished], tmp_path)]
+    assert [manifest["code"] for manifest in kept] == [[code_version()]] * len(entries)
     assert main(["sweep", "status", str(finished)]) == 0
     told = capsys.readouterr().out
     assert "2 runs: 2 done, 0 running, 0 failed, 0 pending; 600 of 600 frames" in told
@@ -146,6 +149,36 @@ def test_other_code_is_told_and_recorded_for_each_run(finished, capsys):
     assert "warning: the code has changed since" in capsys.readouterr().err
     assert "0.0.9+old" in file.read_text()
     file.write_text(text)
+
+
+def test_runs_that_a_command_does_not_ask_for_are_told_apart(finished, tmp_path, capsys):
+    out = tmp_path / "out"
+    shutil.copytree(finished, out)
+    file = out / "sweep.json"
+    found = json.loads(file.read_text())
+    name = next(name for name in found["runs"] if "breakout_rainbow-ez_seed0" in name)
+    old = f"{name.rpartition('_')[0]}_0123456789ab"  # as if by other defaults
+    file.write_text(file.read_text().replace(name, old))
+    run = RunDirectory(out / "runs" / name)
+    run.write_status("paused", frames=100, frames_per_second=50.0)
+    run.path.rename(out / "runs" / old)
+    before = contents(out)
+
+    assert sweep(out, *BREAKOUT, "--seeds", "1") == 0
+    told = capsys.readouterr().err
+    assert f"warning: 1 unfinished runs ({old}): their settings differ from those now" in told
+    line = "1 runs: 1 done, 0 running, 0 failed, 0 pending; 300 of 300 frames; 1 more that"
+    assert f"{line} this command does not ask for" in told
+    after = contents(out)
+    assert {path: after[path] for path in before} == before
+    assert sweep(out, *BREAKOUT, "--seeds", "1") == 0
+    assert "warning" not in capsys.readouterr().err  # there is nothing to begin anew
+    assert main(["sweep", "status", str(out)]) == 0
+    total = len(found["runs"]) + 1
+    told = capsys.readouterr().out
+    assert f"{total} runs: {total - 1} done, 0 running, 0 failed, 1 pending" in told
+    assert f"{300 * total - 200:,} of {300 * total:,} frames, about" in told
+    assert "ask for" not in told
 
 
 def test_a_run_that_breaks_is_tried_three_times_while_the_rest_goes_on(
@@ -278,6 +311,25 @@ def test_processes_tell_a_full_disk_from_other_ends(tmp_path):
     assert (kind, told) == (BROKEN, "its process ended with exit code 7")
 
 
+def test_a_full_disk_is_told_although_the_log_is_on_it():
+    full = Path("/dev/full")  # opens, and refuses every byte
+    kind, told = Job(Work(faults.fill_up, (), full)).outcome()
+    assert (kind, told) == (NO_ROOM, "No space left on device: replay")
+    kind, told = Job(Work(faults.talk, (), full)).outcome()
+    assert (kind, told) == (NO_ROOM, "No space left on device: /dev/full")
+    kind, told = Job(Work(faults.break_down, (), full)).outcome()
+    assert (kind, told) == (BROKEN, "RuntimeError: the lamp burned out")
+
+
+def test_a_log_that_cannot_be_opened_is_named(tmp_path):
+    kind, told = Job(Work(faults.vanish, (), faults.Unopenable(tmp_path / "log"))).outcome()
+    assert (kind, told) == (NO_ROOM, f"No space left on device: {tmp_path / 'log'}")
+    kind, told = Job(Work(faults.vanish, (), tmp_path / "absent" / "log")).outcome()
+    assert kind == BROKEN
+    assert told.startswith("FileNotFoundError")
+    assert "absent/log" in told
+
+
 def test_damaged_results_of_a_finished_run_are_reported_and_left(finished, capsys):
     place = SweepDirectory(finished)
     place.read()
@@ -355,7 +407,7 @@ def test_bad_input_is_named_and_nothing_is_written(tmp_path, capsys, arguments, 
 
 def test_directories_of_something_else_are_refused_untouched(finished, tmp_path, capsys):
     assert sweep(finished / "runs" / "new", *BREAKOUT) == 2
-    assert "lies within the sweep" in capsys.readouterr().err
+    assert "--out must not lie within the sweep" in capsys.readouterr().err
     assert sweep(finished, *BREAKOUT, "--frames", "400") == 2
     assert "holds another sweep (frames: 300 there, 400 here)" in capsys.readouterr().err
     assert main(["sweep", "atari57-rainbow", "--out", str(finished), "--yes"]) == 2
@@ -440,3 +492,4 @@ def test_failed_runs_do_not_count_in_the_time_left():
     ]
     assert left(states, 4) == 2.0
     assert left(states[1:], 4) is None
+    assert left(states[1:], 4, {"rainbow": 25.0}) == 4.0

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import sys
 from pathlib import Path
 
 import gymnasium
@@ -10,6 +11,13 @@ from support.signals import Signals
 
 BREAKS_AT = 100
 MARK = "broken"  # breaks as long as a file of this name is in the working directory
+
+
+class Unopenable(type(Path())):
+    """A file for which there is no room in its directory."""
+
+    def open(self, *arguments, **options):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self))
 
 
 class Burning(Signals):
@@ -29,6 +37,15 @@ gymnasium.register("Burning-v0", Burning)
 
 def fill_up():
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "replay")
+
+
+def break_down():
+    raise RuntimeError("the lamp burned out")
+
+
+def talk():
+    sys.stderr.write("a word\n")
+    sys.stderr.flush()
 
 
 def vanish():

@@ -21,7 +21,10 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         "--out", type=Path, required=True, metavar="DIR", help="a new or an earlier collection"
     )
     collect.add_argument(
-        "--commit", metavar="HASH", help="of the code that made the runs, if you know it"
+        "--commit",
+        metavar="HASH",
+        help="of the code that made the runs, if you know it; one that was noted with the same "
+        "results stays",
     )
     collect.set_defaults(run=_collect)
 

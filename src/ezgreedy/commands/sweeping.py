@@ -16,6 +16,7 @@ from ezgreedy.commands.training import require_packages
 SWEEPS = ("atari57-rainbow", "atari57-r2d2", "atari-durations", "minatar")
 ENGINES = ("local", "ray")
 STATUS = "status"
+_NAMES_TOLD = 3
 
 
 def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -144,11 +145,21 @@ def _sweep(parsed: argparse.Namespace) -> int:
         with place:
             engine.require_directory(place.path)
             place.open(sweep, parsed.changes, runs)
-            changed = place.made_by_other_code()
-            if changed:
-                told = "their results may differ from those of this code; sweep.json says which"
-                _say(f"warning: the code has changed since {len(changed)} runs were begun: {told}")
+            _warn(place, runs)
             return sweeping.to_the_end(runs)
+
+
+def _warn(place: Any, runs: Sequence[Any]) -> None:
+    """Of runs in the directory that are not what this command would make of them."""
+    changed = place.made_by_other_code()
+    if changed:
+        told = "their results may differ from those of this code; sweep.json says which"
+        _say(f"warning: the code has changed since {len(changed)} runs were begun: {told}")
+    outdated = place.outdated(runs)
+    if outdated:
+        names = ", ".join(outdated[:_NAMES_TOLD]) + (", ..." if outdated[_NAMES_TOLD:] else "")
+        told = "their settings differ from those now; they are begun anew and the old ones left"
+        _say(f"warning: {len(outdated)} unfinished runs ({names}): {told} as they are")
 
 
 def _engine(

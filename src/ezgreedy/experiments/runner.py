@@ -21,8 +21,9 @@ from ezgreedy.experiments.overrides import overridden
 from ezgreedy.experiments.progress import ProgressReport
 from ezgreedy.experiments.workers import Job, Outcome, WorkerDied, Workers
 from ezgreedy.results.store import DRAFT_SUFFIX, ResultLog, read_results, write_json_atomically
+from ezgreedy.running.enclosure import EXPERIMENT_FILE, require_apart
 
-SETTINGS_FILE = "settings.json"
+SETTINGS_FILE = EXPERIMENT_FILE
 RESULTS_FILE = "results.jsonl"
 SUMMARY_FILE = "summary.json"
 
@@ -154,6 +155,7 @@ def _check_directories(run: Run, plan: Plan) -> None:
     if (plan.out / SETTINGS_FILE).exists():
         holder = _stored_identity(plan.out)["id"]
         raise ValueError(f"{plan.out} holds the experiment {holder!r}; choose another --out")
+    require_apart(run.directory)
     if not _holds_files(run.directory):
         return
     if not (run.directory / SETTINGS_FILE).exists():

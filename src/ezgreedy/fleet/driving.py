@@ -28,6 +28,7 @@ from ezgreedy.fleet.settings import FleetSettings, spread
 from ezgreedy.results.runs import ENGINE_FILE
 from ezgreedy.results.store import write_json_atomically
 from ezgreedy.running.driver import DriveOptions, drive, require_device, require_nobody_else
+from ezgreedy.running.enclosure import require_apart
 from ezgreedy.running.run_directory import RunDirectory
 from ezgreedy.running.settings import RunSettings
 from ezgreedy.running.training import surface
@@ -44,6 +45,7 @@ def train(
     options: DriveOptions | None = None,
 ) -> int:
     """Begins a run in a new directory and takes it to its end; returns the exit code."""
+    require_apart(directory)
     fleet = fleet or FleetSettings()
     session = _session(settings, fleet)  # refuses what cannot be before anything is written
     place = RunDirectory(directory)

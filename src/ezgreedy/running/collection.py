@@ -2,8 +2,8 @@
 
 A collection is a directory with one small directory for each run: config.json as it was,
 results.jsonl without the returns of single episodes, and manifest.json, which says how far the run
-came and how to make it again. Collecting a run again adds what is new and never changes what is
-there; nothing but runs of the same settings is written over or added to.
+came, which code made it and how to make it again. Collecting a run again adds what is new and
+never changes what is there; nothing but runs of the same settings is written over or added to.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,6 +18,8 @@ from ezgreedy.results.runs import (
     ENGINE_FILE,
     MANIFEST_FILE,
     RESULTS_FILE,
+    SWEEP_FILE,
+    SWEEP_RUNS,
     Run,
     read_mapping,
     read_run,
@@ -25,6 +27,7 @@ from ezgreedy.results.runs import (
 )
 from ezgreedy.results.store import ResultLog, read_results, write_json_atomically
 from ezgreedy.running.command_line import Spread, train_command
+from ezgreedy.running.enclosure import require_apart
 from ezgreedy.running.plain import from_plain, with_later_settings
 from ezgreedy.running.settings import RunSettings
 
@@ -48,17 +51,16 @@ def collect(sources: Sequence[Path], out: Path, commit: str | None = None) -> li
     Args:
         sources: runs, or directories of runs.
         out: the collection, made if there is none.
-        commit: of the code that made the runs, if known.
+        commit: of the code that made the runs, if known; what was noted before with the same
+            results stays.
     """
     runs = _runs(sources)
+    require_apart(out)
     _check_collection(out)
-    plans = [(run, _spread(run.path), _new_records(run, out / run.path.name)) for run in runs]
+    plans = [(run, _new_records(run, out / run.path.name), _known(run, commit)) for run in runs]
     out.mkdir(parents=True, exist_ok=True)
     write_json_atomically(out / COLLECTION_FILE, {"format": FORMAT, "kind": "ezgreedy collection"})
-    return [
-        _write(run, out / run.path.name, new, {"commit": commit, "spread": spread})
-        for run, spread, new in plans
-    ]
+    return [_write(run, out / run.path.name, new, known) for run, new, known in plans]
 
 
 def _runs(sources: Sequence[Path]) -> list[Run]:
@@ -137,23 +139,46 @@ def _write(
 def _manifest(
     run: Run, before: Mapping[str, Any], known: Mapping[str, Any], *, has_news: bool
 ) -> dict[str, Any]:
-    commit, spread = known["commit"], known["spread"]
+    spread = known["spread"]
+    # What was noted with these results stays, whoever collects them again, and with what.
+    noted = {} if has_news else before
+    code = noted.get("code") or known["code"] or before.get("code")
     packages = {name: found for name in _PACKAGES if (found := _version(name)) is not None}
     return {
         "format": FORMAT,
         "run": run.path.name,
         "command": _command(run, spread),
         **({} if spread is None else {"processes": spread._asdict()}),
-        "commit": commit if commit is not None else before.get("commit"),
+        "commit": noted.get("commit") or known["commit"] or before.get("commit"),
+        **({"code": code} if code else {}),
         "ezgreedy": run.version,
         # A run does not note the packages it ran with; these are the collector's.
-        "packages_when_collected": packages
-        if has_news
-        else before.get("packages_when_collected", packages),
+        "packages_when_collected": noted.get("packages_when_collected") or packages,
         "frames": run.frames,
         "frames_to_play": run.frames_to_play,
         "is_finished": run.is_finished,
     }
+
+
+def _known(run: Run, commit: str | None) -> dict[str, Any]:
+    """What can be said of a run beyond its results; of a collected one, as it was noted."""
+    return {
+        "commit": run.manifest.get("commit") or commit,
+        "code": _code(run.path) or run.manifest.get("code"),
+        "spread": _spread(run.path),
+    }
+
+
+def _code(directory: Path) -> list[str]:
+    """The code that a sweep noted for one of its runs; none for any other run."""
+    path = directory.parent.parent / SWEEP_FILE
+    if directory.parent.name != SWEEP_RUNS or not path.exists():
+        return []
+    try:
+        code = read_mapping(path)["runs"].get(directory.name, {"code": []})["code"]
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"{path} does not say which code made its runs") from error
+    return [str(each) for each in code]
 
 
 def _spread(directory: Path) -> Spread | None:

@@ -17,6 +17,7 @@ from ezgreedy import requirements as require
 from ezgreedy.learning.gradients import NotFiniteError
 from ezgreedy.results.store import ResultLog
 from ezgreedy.running.checkpoints import Checkpoints
+from ezgreedy.running.enclosure import require_apart
 from ezgreedy.running.interruption import Interruption
 from ezgreedy.running.own_process import prepare_process
 from ezgreedy.running.run_directory import FAILED, FINISHED, PAUSED, RUNNING, RunDirectory
@@ -90,6 +91,7 @@ class DriveOptions:
 
 def train(directory: Path, settings: RunSettings, options: DriveOptions | None = None) -> int:
     """Begins a run in a new directory and takes it to its end; returns the exit code."""
+    require_apart(directory)
     require_device(settings)
     training = Training(settings)  # refuses what cannot be played before anything is written
     place = RunDirectory(directory)

@@ -143,9 +143,17 @@ def forecast(
     )
 
 
-def left(states: Sequence[RunState], num_jobs: int) -> float | None:
-    """Seconds until all runs are done that have not failed; None if no run has shown a speed."""
-    speeds = known_speeds(states)
+def left(
+    states: Sequence[RunState], num_jobs: int, speeds: Mapping[str, float] | None = None
+) -> float | None:
+    """Seconds until all runs are done that have not failed; None if no run has shown a speed.
+
+    Args:
+        states: of these runs.
+        num_jobs: how many go on at once.
+        speeds: of agents, where more runs than these tell; None for what these tell.
+    """
+    speeds = known_speeds(states) if speeds is None else speeds
     if not speeds:
         return None
     usual = statistics.median(speeds.values())

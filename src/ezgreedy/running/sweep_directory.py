@@ -13,7 +13,7 @@ import fcntl
 import hashlib
 import os
 import socket
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -25,6 +25,7 @@ from ezgreedy import requirements as require
 from ezgreedy.results.runs import SWEEP_FILE, SWEEP_RUNS, read_mapping, read_run
 from ezgreedy.results.store import write_json_atomically
 from ezgreedy.running import durable_files
+from ezgreedy.running.enclosure import require_apart
 from ezgreedy.running.plain import as_plain
 from ezgreedy.running.run_directory import FINISHED, RUNNING, RunDirectory
 from ezgreedy.running.sweeps import Member, Sweep
@@ -77,9 +78,7 @@ class SweepDirectory:
 
     def check(self, sweep: Sweep, changes: Sequence[str]) -> None:
         """Refuses, before anything is written, a directory in which this sweep has no place."""
-        for parent in self.path.absolute().parents:
-            if (parent / SWEEP_FILE).exists():
-                raise ValueError(f"{self.path} lies within the sweep {parent}; sweeps do not nest")
+        require_apart(self.path)
         if self.file.exists():
             self._check_same(self._read(), _question(sweep, changes))
         elif self.path.exists() and (not self.path.is_dir() or self._holds_something_else()):
@@ -156,6 +155,20 @@ class SweepDirectory:
         """Runs that other code than this one began."""
         runs = self._contents["runs"].items()
         return [name for name, entry in runs if set(entry["code"]) - {code_version()}]
+
+    def outdated(self, members: Sequence[Member]) -> list[str]:
+        """Unfinished runs in whose place others are yet to begin, for their settings have changed.
+
+        Args:
+            members: what is asked for now.
+        """
+        wanted = {m.id for m in members}
+        new = {_place_of(_entry(m)) for m in members if not self.run(m.id).config.exists()}
+        return [
+            name
+            for name, entry in self._contents["runs"].items()
+            if name not in wanted and _place_of(entry) in new and self.state(name).state != DONE
+        ]
 
     # Looking.
 
@@ -274,6 +287,11 @@ def _entry(member: Member) -> dict[str, Any]:
         "code": [],
         "failure": "",
     }
+
+
+def _place_of(entry: Mapping[str, Any]) -> tuple[Any, ...]:
+    """What one run of a sweep stands for, whatever its settings."""
+    return tuple(entry[name] for name in ("game", "agent", "variant", "seed"))
 
 
 def _is_alive(status: dict[str, Any], results: Path) -> bool:

@@ -172,33 +172,44 @@ def run_to_the_end(directory: Path, seconds_between_checkpoints: float) -> int:
 def _call(work: Work, writer: Connection) -> None:
     os.setsid()  # a terminal's Ctrl-C goes to the sweep alone
     threading.Thread(target=_stop_with_parent, daemon=True).start()
-    with work.log.open("a", encoding="utf-8") as file:
-        os.dup2(file.fileno(), 1)
-        os.dup2(file.fileno(), 2)
     outcome = _outcome(work)
-    if outcome.kind != ENDED:
-        sys.stderr.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {outcome.told}\n")
-        sys.stderr.flush()
     with contextlib.suppress(BrokenPipeError):  # nobody is left to hear it
         writer.send(outcome)
+    # Last, for on a full disk the log cannot grow, and the sweep must hear of that.
+    if outcome.kind != ENDED:
+        _note(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {outcome.told}\n")
 
 
 def _outcome(work: Work) -> Outcome:
     try:
+        with work.log.open("a", encoding="utf-8") as file:
+            os.dup2(file.fileno(), 1)
+            os.dup2(file.fileno(), 2)
         return Outcome(ENDED, work.function(*work.arguments))
     except InUseError as error:
         return Outcome(IN_USE, str(error))
     except OSError as error:
         if is_full_disk(error.errno):
-            return Outcome(NO_ROOM, f"{error.strerror}: {error.filename}")
-        traceback.print_exc()
-        return Outcome(BROKEN, f"{type(error).__name__}: {error}")
+            # Only what is said has no name: it goes to the log.
+            return Outcome(NO_ROOM, f"{error.strerror}: {error.filename or work.log}")
+        return _broken(error)
     except KeyboardInterrupt:
         return Outcome(ENDED, 130)
     except Exception as error:
         # Whatever an environment or a library throws must end this run and no other.
-        traceback.print_exc()
-        return Outcome(BROKEN, f"{type(error).__name__}: {error}")
+        return _broken(error)
+
+
+def _broken(error: Exception) -> Outcome:
+    _note("".join(traceback.format_exception(error)))
+    return Outcome(BROKEN, f"{type(error).__name__}: {error}")
+
+
+def _note(text: str) -> None:
+    """Adds to the log, if there is room."""
+    with contextlib.suppress(OSError):
+        sys.stderr.write(text)
+        sys.stderr.flush()
 
 
 def _stop_with_parent() -> None:

@@ -6,12 +6,12 @@ by the same command, skips what is finished, continues what was interrupted and 
 
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Generic
 
 from ezgreedy import requirements as require
-from ezgreedy.running.forecast import duration, left
+from ezgreedy.running.forecast import duration, known_speeds, left
 from ezgreedy.running.interruption import Interruption
 from ezgreedy.running.run_directory import RUNNING
 from ezgreedy.running.sweep_directory import (
@@ -67,6 +67,7 @@ class Sweeping(Generic[R]):
     num_jobs: int
     seconds_between_checkpoints: float
     say: Callable[[str], None]
+    _asked: frozenset[str] = frozenset()
     _waiting: deque[_Attempt] = field(default_factory=deque)
     _jobs: dict[R, _Attempt] = field(default_factory=dict)
     _no_room: str = ""
@@ -79,6 +80,7 @@ class Sweeping(Generic[R]):
 
     def to_the_end(self, members: Sequence[Member]) -> int:
         """Runs all that is not done yet; returns the exit code."""
+        self._asked = frozenset(member.id for member in members)
         self._waiting = deque(_Attempt(member) for member in members if not self._is_done(member))
         self.place.note_jobs(self.num_jobs)
         with Interruption() as interruption:
@@ -103,7 +105,7 @@ class Sweeping(Generic[R]):
                 time.sleep(0.05)
             if time.monotonic() - last_line >= _SECONDS_BETWEEN_LINES:
                 last_line = time.monotonic()
-                self.say(summary(self.place))
+                self.say(summary(self.place, self._asked))
 
     def _start_what_is_due(self) -> None:
         now = time.monotonic()
@@ -196,7 +198,7 @@ class Sweeping(Generic[R]):
     def _ending(self, interruption: Interruption) -> int:
         if not self._no_room:
             self.place.write()
-        self.say(summary(self.place))
+        self.say(summary(self.place, self._asked))
         if self._no_room:
             told = "make room and give the same command again, which goes on from what is saved"
             self.say(f"stopped, {self._no_room}; {told}")
@@ -212,15 +214,26 @@ class Sweeping(Generic[R]):
             self.say(text)
 
 
-def summary(place: SweepDirectory) -> str:
-    """One line: how many runs are done, running, failed and pending, and how long it will take."""
-    states = place.states()
+def summary(place: SweepDirectory, asked: Collection[str] | None = None) -> str:
+    """One line: how many runs are done, running, failed and pending, and how long it will take.
+
+    Args:
+        place: the sweep's directory, read.
+        asked: the runs that count, by id, others being only mentioned; None for all.
+    """
+    known = place.states()
+    states = [run for run in known if asked is None or run.id in asked]
     counts = {state: sum(run.state == state for run in states) for state in STATES}
     shown = ", ".join(f"{counts[state]} {state}" for state in (DONE, RUNNING, FAILED, PENDING))
     played, to_play = sum(run.frames for run in states), sum(run.frames_to_play for run in states)
     line = f"{len(states)} runs: {shown}; {played:,} of {to_play:,} frames"
-    seconds = left(states, place.num_jobs)
-    return line if not seconds else f"{line}, about {duration(seconds)} left"
+    seconds = left(states, place.num_jobs, known_speeds(known))
+    if seconds:
+        line += f", about {duration(seconds)} left"
+    num_others = sum(run.state != DONE for run in known) - sum(run.state != DONE for run in states)
+    if num_others:
+        line += f"; {num_others} more that this command does not ask for"
+    return line
 
 
 def _at(speed: float | None) -> str:
