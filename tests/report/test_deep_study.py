@@ -166,6 +166,7 @@ def test_published_figures_are_met_in_training_at_a_million_frames(
     [
         ([(999_999, 3.0), (1_000_010, 7.0), (1_200_000, 9.0)], "Evaluated there: 7 [–]."),
         ([(0, 3.0), (900_000, 7.0)], "Evaluated there: –."),
+        ([(900_000, 7.0), (1_200_000, 9.0)], "Evaluated there: –."),
     ],
 )
 def test_with_published_figures_stands_the_evaluation_at_a_million_frames(

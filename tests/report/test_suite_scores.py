@@ -107,6 +107,31 @@ def test_agents_are_compared_on_games_and_frames_that_all_have():
     assert equal.standings["rainbow-eps"].num_seeds == 3
 
 
+def test_agents_that_are_evaluated_at_other_frames_are_compared_where_both_are():
+    def evaluated(agent, frames):
+        settings = {"seed": 0, "frames": frames[-1], "agent": {"name": agent}}
+        return [
+            Run(
+                Path(f"{game}-{agent}"),
+                {**settings, "game": game},
+                "0",
+                [Score(at, score_of(game, at / 100_000)) for at in frames],
+                [],
+                {},
+            )
+            for game in (BREAKOUT, ASTERIX)
+        ]
+
+    short = evaluated("rainbow-eps", (0, 200_000, 400_000, 500_000))
+    long = evaluated("rainbow-ez", (0, 200_000, 400_000, 600_000, 800_000, 1_000_000))
+    found = only(short + long)
+    assert found.frames == {"rainbow-eps": 500_000, "rainbow-ez": 1_000_000}
+    assert found.comparison.frames == 400_000
+    means = [standing.interquartile_mean for standing in found.comparison.standings.values()]
+    assert means == pytest.approx([4.0, 4.0])
+    assert only(short + evaluated("rainbow-ez", (0, 300_000))).comparison is None
+
+
 def test_both_ways_round_probabilities_add_up_to_one():
     equal = only(EPS + EZ).comparison
     one, other = (

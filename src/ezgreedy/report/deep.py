@@ -84,12 +84,10 @@ class Group:
         ]
 
     def evaluated_at(self, frames: int) -> list[float] | None:
-        """One number for each run: the first evaluation that is not before these frames."""
-        later = [
-            [score.mean_return for score in run.scores if score.frames >= frames]
-            for run in self.runs
-        ]
-        return [scores[0] for scores in later] if all(later) else None
+        """One number for each run: the evaluation at these frames; None if a run has none there."""
+        found = [run.score_at(frames) for run in self.runs]
+        known = [score for score in found if score is not None]
+        return known if len(known) == len(found) else None
 
     def training_returns(self, frames: int) -> list[float] | None:
         """One number for each run: over the episodes of the last frames up to this one."""

@@ -134,7 +134,7 @@ def lacking(found: SuiteScores) -> dict[str, str]:
 def _suite_scores(suite: NamedSuite, runs: Sequence[Run]) -> SuiteScores:
     in_order = sorted(runs, key=lambda run: (run.agent, run.game, run.seed))
     agents = variants(in_order, across_games=True)
-    scores = {label: training_scores(own, _frames(own)) for label, own in agents.items()}
+    scores = {label: training_scores(own) for label, own in agents.items()}
     rows = atari57_table(scores, rng=generator(f"{suite.name} table"), suite=suite.measures)
     return SuiteScores(
         suite,
@@ -146,17 +146,14 @@ def _suite_scores(suite: NamedSuite, runs: Sequence[Run]) -> SuiteScores:
     )
 
 
-def _frames(runs: Sequence[Run]) -> int:
-    """As long as the shortest run is to be; until a run is, as far as all have come."""
-    meant = min(run.frames_to_play for run in runs)
-    reached = any(run.scores[-1].frames >= meant for run in runs)
-    return meant if reached else shared_frames(runs)
-
-
 def _comparison(
     suite: NamedSuite, agents: Mapping[str, Sequence[Run]], scores: Mapping[str, TrainingScores]
 ) -> Comparison | None:
-    frames = min(found.frames for found in scores.values())
+    frames = shared_frames(
+        [run for label, own in agents.items() for run in _counted(own, scores[label].frames)]
+    )
+    if not frames:
+        return None
     tables = {
         label: human_normalised(training_scores(own, frames).final, suite.measures)
         for label, own in agents.items()
@@ -178,6 +175,10 @@ def _comparison(
         for label, found in alike.items()
     }
     return Comparison(frames, games, thresholds, standings, _better(suite, tables))
+
+
+def _counted(runs: Sequence[Run], frames: int) -> list[Run]:
+    return [run for run in runs if run.score_at(frames) is not None]
 
 
 def _only(scores: Scores, games: Sequence[str]) -> Scores:
