@@ -24,16 +24,15 @@ def score_of(game, normalised):
     return measure.random_score + normalised * (measure.dqn_score - measure.random_score)
 
 
-def run(agent, game, seed, *normalised, frames=200, **settings):
+def run(agent, game, seed, *normalised, frames=200, spacing=100, **settings):
     settings |= {"game": game, "seed": seed, "frames": frames, "agent": {"name": agent}}
-    scores = [Score(100 * at, score_of(game, value)) for at, value in enumerate(normalised)]
+    scores = [Score(spacing * at, score_of(game, value)) for at, value in enumerate(normalised)]
     return Run(Path(f"{game}-{agent}-{seed}"), settings, "0", scores, [], {})
 
 
 def agent(name, **by_game):
-    games = {"breakout": BREAKOUT, "asterix": ASTERIX}
     return [
-        run(name, games[game], seed, 0.0, value / 2, value)
+        run(name, f"minatar/{game}", seed, 0.0, value / 2, value)
         for game, values in by_game.items()
         for seed, value in enumerate(values)
     ]
@@ -100,10 +99,9 @@ def test_agents_are_compared_on_games_and_frames_that_all_have():
     equal = only(EPS + longer).comparison
     assert equal.frames == 200
     assert equal.games == (ASTERIX, BREAKOUT)
-    better = equal.better["rainbow-ez", "rainbow-eps"]
-    assert better.num_games == 2
-    # Always ahead on Asterix; on Breakout 0.8 beats 0.5 and 0.7, not 0.9. One seed: no interval.
-    assert better.probability == pytest.approx((1 + 2 / 3) / 2)
+    # Always ahead on Asterix; on Breakout 0.8 beats 0.5 and 0.7, not 0.9. Two seeds: no interval.
+    assert equal.better["rainbow-ez", "rainbow-eps"] == pytest.approx((1 + 2 / 3) / 2)
+    assert equal.standings["rainbow-ez"].num_seeds == 2, "Freeway, which has one, is no part of it"
     assert equal.standings["rainbow-eps"].num_seeds == 3
 
 
@@ -132,10 +130,79 @@ def test_agents_that_are_evaluated_at_other_frames_are_compared_where_both_are()
     assert only(short + evaluated("rainbow-ez", (0, 300_000))).comparison is None
 
 
+FOUR = {game: [1.0, 2.0, 3.0] for game in ("asterix", "breakout", "freeway", "seaquest")}
+
+
+def test_an_agent_with_few_games_does_not_decide_on_which_others_are_compared():
+    few = agent("r2d2", breakout=[9.0], freeway=[9.0])
+    whole = [
+        own for name in ("rainbow", "rainbow-eps", "rainbow-ez") for own in agent(name, **FOUR)
+    ]
+    found = only(whole + few)
+    equal = found.comparison
+    assert equal.games == tuple(f"minatar/{game}" for game in FOUR)
+    assert list(equal.standings) == ["rainbow", "rainbow-eps", "rainbow-ez"]
+    assert {standing.num_seeds for standing in equal.standings.values()} == {3}
+    assert {label for pair in equal.better for label in pair} == {*equal.standings}
+    assert equal.left_out == {"r2d2": "2 of these games"}
+    text = document(Study([], [], deep_study(whole + few), [found]))
+    assert "Left out: r2d2 (2 of these games)." in text
+
+
+def test_an_agent_on_other_games_hinders_no_comparison():
+    apart = agent("r2d2", seaquest=[1.0])
+    equal = only(EPS + EZ + apart).comparison
+    assert list(equal.standings) == ["rainbow-eps", "rainbow-ez"]
+    assert equal.left_out == {"r2d2": "none of these games"}
+    assert only(EPS + apart).comparison is None
+
+
+def test_of_equally_many_cells_those_with_more_games_are_compared():
+    # Two agents on four games are as many cells as four agents on two.
+    two = [own for name in ("rainbow", "rainbow-eps") for own in agent(name, **FOUR)]
+    others = [
+        own
+        for name in ("r2d2", "r2d2-ez")
+        for own in agent(name, breakout=[1.0] * 3, freeway=[1.0] * 3)
+    ]
+    assert list(only(two + others).comparison.standings) == ["rainbow", "rainbow-eps"]
+    more = agent("r2d2-rnd", breakout=[1.0], freeway=[1.0])
+    assert len(only(two + others + more).comparison.standings) == 5
+
+
+def test_an_agent_without_an_evaluation_at_the_frames_of_others_is_left_out():
+    odd = [run("r2d2", game, 0, 0.0, 1.0, spacing=130) for game in (BREAKOUT, ASTERIX)]
+    equal = only(EPS + EZ + odd).comparison
+    assert (equal.frames, list(equal.standings)) == (200, ["rainbow-eps", "rainbow-ez"])
+    assert equal.left_out == {"r2d2": "not evaluated at 200 frames"}
+
+
+def test_runs_without_an_evaluation_after_frame_0_count_nowhere_and_are_named():
+    fresh = [run("r2d2", ASTERIX, 0, 9.0), run("rainbow-ez", BREAKOUT, 3, 9.0)]
+    found, whole = only(EPS + EZ + fresh), only(EPS + EZ)
+    assert found.frames == whole.frames
+    assert found.comparison.frames == 200
+    assert found.comparison.left_out == {}
+    assert table_cells(found.rows) == table_cells(whole.rows)
+    assert {**lacking(found), **lacking(whole)} == lacking(found)
+    assert lacking(found)["not counted, without an evaluation after frame 0"] == (
+        "r2d2 on minatar/asterix, seed 0; rainbow-ez on minatar/breakout, seed 3"
+    )
+
+
+def test_runs_that_were_not_evaluated_at_the_frames_of_their_line_are_named():
+    odd = [run("rainbow-eps", BREAKOUT, 0, 0.0, 1.0, spacing=130)]
+    asterix = [entry for entry in EPS if entry.game == ASTERIX]
+    words = lacking(only(odd + asterix))["rainbow-eps"]
+    assert words.endswith(
+        "but minatar/asterix; no evaluation at 200 frames: minatar/breakout seed 0"
+    )
+
+
 def test_both_ways_round_probabilities_add_up_to_one():
     equal = only(EPS + EZ).comparison
     one, other = (
-        equal.better[pair].probability
+        equal.better[pair]
         for pair in (("rainbow-ez", "rainbow-eps"), ("rainbow-eps", "rainbow-ez"))
     )
     assert isinstance(one, Interval)

@@ -13,7 +13,13 @@ from ezgreedy.report.deep import (
     told,
 )
 from ezgreedy.report.study import Finding, Study
-from ezgreedy.report.suite_scores import Comparison, SuiteScores, lacking, suite_header
+from ezgreedy.report.suite_scores import (
+    Comparison,
+    SuiteScores,
+    lacking,
+    left_out_told,
+    suite_header,
+)
 from ezgreedy.results.paper_tables import table_cells
 
 # The first line of every document made here, by which it is known as one that may be replaced.
@@ -134,8 +140,8 @@ def _equal_terms(equal: Comparison) -> Iterator[str]:
     yield (
         f"At {wording.plain(equal.frames)} frames, interquartile means over the {games} that all "
         f"of these agents played ({', '.join(equal.games)}), and the probability that a run of "
-        "the agent at the left scores higher than one of the agent on top, over the games that "
-        "those two share:"
+        "the agent at the left scores higher than one of the agent on top, over the same games "
+        "and the seeds of either's line:"
     )
     yield ""
     labels = list(equal.standings)
@@ -146,15 +152,16 @@ def _equal_terms(equal: Comparison) -> Iterator[str]:
             str(standing.num_seeds),
             told(standing.interquartile_mean),
             *(
-                told(equal.better[label, other].probability)
-                if (label, other) in equal.better
-                else "–"
+                told(equal.better[label, other]) if (label, other) in equal.better else "–"
                 for other in labels
             ),
         )
         for label, standing in equal.standings.items()
     ]
     yield from _table(head, rows)
+    if equal.left_out:
+        yield f"Left out: {left_out_told(equal)}."
+        yield ""
 
 
 def _deep(study: DeepStudy) -> Iterator[str]:

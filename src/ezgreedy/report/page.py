@@ -22,7 +22,7 @@ from ezgreedy.experiments.experiment import Number
 from ezgreedy.figures import style
 from ezgreedy.report import deep, deep_curves, suite_curves, wording
 from ezgreedy.report.study import Study
-from ezgreedy.report.suite_scores import SuiteScores, lacking, suite_header
+from ezgreedy.report.suite_scores import SuiteScores, lacking, left_out_told, suite_header
 from ezgreedy.results.intervals import Interval
 from ezgreedy.results.paper_tables import table_cells
 
@@ -61,6 +61,7 @@ def page(study: Study) -> str:
         suite_id=suite_id,
         suite_header=suite_header,
         lacking=lacking,
+        left_out_told=left_out_told,
         table_cells=table_cells,
         estimate=_estimate,
         frames_told=deep.frames_told,
