@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from ezgreedy.experiments.experiment import Claim
 from ezgreedy.report import wording
 from ezgreedy.report.deep import (
-    NUM_FINAL_SCORES,
     DeepStudy,
     Game,
     frames_told,
@@ -168,9 +167,8 @@ def _deep(study: DeepStudy) -> Iterator[str]:
     yield "## Deep agents"
     yield ""
     yield (
-        "Scores of whole games, as means over the seeds that came furthest. Final is the mean of "
-        f"the last {NUM_FINAL_SCORES} evaluations in training (fewer if there are not so many), "
-        "best that of each run's best evaluation, training return that of the episodes in the last "
+        "Scores of whole games, as means over the seeds that came furthest. Final is each run's "
+        "last evaluation, best its highest, training return that of the episodes in the last "
         "100K frames. With fewer than three seeds there is no interval."
     )
     yield ""

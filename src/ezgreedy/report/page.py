@@ -78,7 +78,6 @@ def page(study: Study) -> str:
         plotly=Markup(get_plotlyjs()) if drawn["blocks"] or drawn["curves"] else "",
         drawn=drawn,
         answer_looks=_ANSWER_LOOKS,
-        final=deep.NUM_FINAL_SCORES,
         most_runs=_MOST_RUNS,
     )
 
