@@ -9,6 +9,7 @@ from ezgreedy.atari.minatar_scores import minatar_scores
 from ezgreedy.report import suite_curves
 from ezgreedy.report.deep import deep_study
 from ezgreedy.report.markdown import document
+from ezgreedy.report.page import page
 from ezgreedy.report.study import Study
 from ezgreedy.report.suite_scores import lacking, suite_scores
 from ezgreedy.results.intervals import Interval
@@ -252,6 +253,17 @@ def test_curves_are_of_the_statistics_at_every_evaluation():
     assert profile["mean"][above_one] == 0.5
 
 
+def test_where_the_scores_that_become_0_and_1_are_from_is_told():
+    text = document(Study([], [], deep_study(EPS), [only(EPS)]))
+    assert "Random scores are our own, means of 500 episodes of minatar 1.0.15." in text
+    assert "Young and Tian (2019), 30 seeds, read off their figure to about 5 %" in text
+    for game, measure in minatar_scores().items():
+        assert f"| {game} | {measure.random_score:g} | {measure.dqn_score:g} |" in text
+    drawn = page(Study([], [], deep_study(EPS), [only(EPS)]))
+    assert "Random scores are our own, means of 500 episodes of minatar 1.0.15." in drawn
+    assert '<th scope="row">minatar/freeway</th><td>0.126</td><td>48</td>' in drawn
+
+
 def test_atari_stands_beside_the_paper():
     games = {"Pong": 21.0, "Breakout": 100.0}
     runs = []
@@ -268,5 +280,7 @@ def test_atari_stands_beside_the_paper():
     assert [row[2] for row in cells if row[:2] == ("R2D2", "ours")] == ["not run"]
     text = document(Study([], [], deep_study(runs), [found]))
     assert "## Atari-57: scores over games" in text
+    assert "those of dqn_zoo's atari_data.py" in text
+    assert "becomes 0" not in text, "there are too many games to list"
     assert "| " + " | ".join(ours[:-1]) + " |" in text
     assert "- Rainbow+εz-greedy: all games but Breakout, Pong" in text

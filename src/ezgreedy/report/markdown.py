@@ -13,10 +13,12 @@ from ezgreedy.report.deep import (
 )
 from ezgreedy.report.study import Finding, Study
 from ezgreedy.report.suite_scores import (
+    MEASURES_HEADER,
     Comparison,
     SuiteScores,
     lacking,
     left_out_told,
+    measures,
     suite_header,
 )
 from ezgreedy.results.paper_tables import table_cells
@@ -118,13 +120,15 @@ def _suite(found: SuiteScores) -> Iterator[str]:
     yield ""
     yield (
         f"Runs of {len(found.played)} of {len(suite.games)} games. A score of 0 is the random "
-        f"agent's; 1 is {suite.unit}. Median and mean are over games; the {suite.gap} is 1 − the "
-        "mean of min(1, score). Final is the evaluation at the frames of the line, best the "
-        "highest of each run until there. Lines compare only where frames, games and seeds are "
-        "alike."
+        f"agent's; 1 is {suite.unit}. {suite.source} Median and mean are over games; the "
+        f"{suite.gap} is 1 − the mean of min(1, score). Final is the evaluation at "
+        "the frames of the line, best the highest of each run until there. Lines compare only "
+        "where frames, games and seeds are alike."
     )
     yield ""
     yield from _table(suite_header(found), [cells[:-1] for cells in table_cells(found.rows)])
+    if measures(found):
+        yield from _table(MEASURES_HEADER, measures(found))
     absent = lacking(found)
     if absent:
         yield from ["What is missing:", ""]

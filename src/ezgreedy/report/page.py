@@ -22,7 +22,14 @@ from ezgreedy.experiments.experiment import Number
 from ezgreedy.figures import style
 from ezgreedy.report import deep, deep_curves, suite_curves, wording
 from ezgreedy.report.study import Study
-from ezgreedy.report.suite_scores import SuiteScores, lacking, left_out_told, suite_header
+from ezgreedy.report.suite_scores import (
+    MEASURES_HEADER,
+    SuiteScores,
+    lacking,
+    left_out_told,
+    measures,
+    suite_header,
+)
 from ezgreedy.results.intervals import Interval
 from ezgreedy.results.paper_tables import table_cells
 
@@ -61,6 +68,7 @@ def page(study: Study) -> str:
         suite_id=suite_id,
         suite_header=suite_header,
         lacking=lacking,
+        measures=measures,
         left_out_told=left_out_told,
         table_cells=table_cells,
         estimate=_estimate,
@@ -79,6 +87,7 @@ def page(study: Study) -> str:
         drawn=drawn,
         answer_looks=_ANSWER_LOOKS,
         most_runs=_MOST_RUNS,
+        measures_header=MEASURES_HEADER,
     )
 
 

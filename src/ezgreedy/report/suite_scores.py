@@ -37,6 +37,9 @@ from ezgreedy.results.suites import NamedSuite, suites
 from ezgreedy.results.training_scores import TrainingScores, shared_frames, training_scores
 
 LEAST_GAMES = 2  # for a median over games to say anything
+MEASURES_HEADER = ("game", "becomes 0: random", "becomes 1")
+
+_FEW_GAMES = 8  # whose scores of 0 and 1 are listed
 
 _NUM_THRESHOLDS = 61
 _PROFILE_REPEATS = 500
@@ -114,6 +117,16 @@ def suite_scores(runs: Sequence[Run]) -> list[SuiteScores]:
 def suite_header(found: SuiteScores) -> list[str]:
     """Of the table, without what is missing: that is told below it."""
     return [found.suite.gap if title == "human-gap" else title for title in HEADER[:-1]]
+
+
+def measures(found: SuiteScores) -> list[tuple[str, str, str]]:
+    """Game, and the scores that become 0 and 1 in it; nothing for a suite of many games."""
+    games = found.suite.games
+    return [
+        (game, wording.plain(measure.random_score), wording.plain(measure.human_score))
+        for game, measure in games.items()
+        if len(games) <= _FEW_GAMES
+    ]
 
 
 def lacking(found: SuiteScores) -> dict[str, str]:
