@@ -1,5 +1,6 @@
 """Scores over suites in the report: numbers by hand, equal terms, and what is missing by name."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ from ezgreedy.report.deep import deep_study
 from ezgreedy.report.markdown import document
 from ezgreedy.report.page import page
 from ezgreedy.report.study import Study
-from ezgreedy.report.suite_scores import lacking, suite_scores
+from ezgreedy.report.suite_scores import lacking, made_by, suite_scores
 from ezgreedy.results.intervals import Interval
 from ezgreedy.results.paper_tables import table_cells
 from ezgreedy.results.runs import Run, Score
@@ -262,6 +263,17 @@ def test_where_the_scores_that_become_0_and_1_are_from_is_told():
     drawn = page(Study([], [], deep_study(EPS), [only(EPS)]))
     assert "Random scores are our own, means of 500 episodes of minatar 1.0.15." in drawn
     assert '<th scope="row">minatar/freeway</th><td>0.126</td><td>48</td>' in drawn
+
+
+def test_runs_of_several_versions_of_the_code_are_told_as_such():
+    assert made_by(only(EPS)) == ""
+    committed = [replace(entry, manifest={"commit": "abc1234"}) for entry in EZ]
+    found = only([*EPS[1:], *committed, replace(EPS[0], version="0.2")])
+    told = "Made by 3 versions of the code: 0, commit abc1234 (6 runs); 0 (5 runs); 0.2 (1 run)."
+    assert made_by(found) == told
+    study = Study([], [], deep_study(EPS), [found])
+    assert told in document(study)
+    assert f"<p>{told}</p>" in page(study)
 
 
 def test_atari_stands_beside_the_paper():

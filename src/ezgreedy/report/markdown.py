@@ -18,6 +18,7 @@ from ezgreedy.report.suite_scores import (
     SuiteScores,
     lacking,
     left_out_told,
+    made_by,
     measures,
     suite_header,
 )
@@ -127,6 +128,8 @@ def _suite(found: SuiteScores) -> Iterator[str]:
     )
     yield ""
     yield from _table(suite_header(found), [cells[:-1] for cells in table_cells(found.rows)])
+    if made_by(found):
+        yield from [made_by(found), ""]
     if measures(found):
         yield from _table(MEASURES_HEADER, measures(found))
     absent = lacking(found)

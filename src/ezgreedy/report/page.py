@@ -27,6 +27,7 @@ from ezgreedy.report.suite_scores import (
     SuiteScores,
     lacking,
     left_out_told,
+    made_by,
     measures,
     suite_header,
 )
@@ -68,6 +69,7 @@ def page(study: Study) -> str:
         suite_id=suite_id,
         suite_header=suite_header,
         lacking=lacking,
+        made_by=made_by,
         measures=measures,
         left_out_told=left_out_told,
         table_cells=table_cells,

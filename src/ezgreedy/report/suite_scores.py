@@ -7,6 +7,7 @@ which few all others are compared. What a number was not computed from is named 
 """
 
 import itertools
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -127,6 +128,14 @@ def measures(found: SuiteScores) -> list[tuple[str, str, str]]:
         for game, measure in games.items()
         if len(games) <= _FEW_GAMES
     ]
+
+
+def made_by(found: SuiteScores) -> str:
+    """Which versions of the code made the runs, the most used first; nothing if it was one."""
+    runs = [run for own in found.agents.values() for run in own]
+    counts = Counter(run.code for run in runs).most_common()
+    named = [f"{code} ({wording.counted(count, 'run')})" for code, count in counts]
+    return f"Made by {len(named)} versions of the code: {'; '.join(named)}." if named[1:] else ""
 
 
 def lacking(found: SuiteScores) -> dict[str, str]:

@@ -98,6 +98,12 @@ class Run:
         return max(ends, default=0)
 
     @property
+    def code(self) -> str:
+        """What made it: the version of the package, with the commit if that was noted."""
+        commit = self.manifest.get("commit")
+        return f"{self.version}, commit {commit}" if commit else self.version
+
+    @property
     def last_evaluated(self) -> int:
         """Frames before the last evaluation; -1 if there is none."""
         return max((score.frames for score in self.scores), default=-1)
