@@ -101,8 +101,11 @@ def test_the_same_run_twice_counts_once_as_far_as_it_came(tmp_path: Path) -> Non
     for order in ([early, late], [late, early]):
         study = read_deep_study(order)
         assert [run.path for run in study.runs] == [late]
-        assert study.left_out == ["a/run: the same run as b/run, which has more"]
+        assert study.left_out == ["a/run: the same run as b/run, which has as much or more"]
     assert read_deep_study([late, late]).left_out == []
+    copy = shutil.copytree(late, tmp_path / "c" / "run")
+    told = ["c/run: the same run as b/run, which has as much or more"]
+    assert read_deep_study([late, copy]).left_out == told
 
 
 def test_runs_without_an_evaluation_are_left_out_by_name(tmp_path: Path) -> None:

@@ -15,7 +15,8 @@ from ezgreedy.report.study import Study
 from ezgreedy.report.suite_scores import lacking, made_by, suite_scores
 from ezgreedy.results.intervals import Interval
 from ezgreedy.results.paper_tables import table_cells
-from ezgreedy.results.runs import Run, Score
+from ezgreedy.results.runs import Run, Score, read_run, run_directories
+from ezgreedy.results.training_scores import training_scores
 
 BREAKOUT, ASTERIX = "minatar/breakout", "minatar/asterix"
 
@@ -92,6 +93,24 @@ def test_runs_that_were_looked_at_more_or_less_often_are_of_one_agent():
         run("rainbow-eps", BREAKOUT, seed, 0.0, 1.0, evaluation={"frames": 10}) for seed in range(3)
     ]
     assert list(only(rarely + often).agents) == ["rainbow-eps"]
+
+
+def test_runs_that_were_looked_at_in_another_way_are_of_other_agents():
+    entries = [
+        run("rainbow-eps", game, 0, 0.0, 1.0, evaluation={"frames": at, "epsilon": epsilon})
+        for at, (game, epsilon) in enumerate([(ASTERIX, 0.0), (BREAKOUT, 0.0), (BREAKOUT, 0.1)])
+    ]
+    names = ["rainbow-eps (epsilon 0.0)", "rainbow-eps (epsilon 0.1)"]
+    assert list(only(entries).agents) == names
+    with pytest.raises(ValueError, match="differ in evaluation"):
+        training_scores([entries[0], entries[2]])
+
+
+def test_the_runs_that_come_with_the_repository_are_of_one_kind_for_each_agent():
+    kept = Path(__file__).parents[2] / "results" / "deep"
+    runs = [read_run(path) for path in run_directories(kept)]
+    (minatar,) = (found for found in suite_scores(runs) if found.suite.slug == "minatar")
+    assert [*minatar.agents] == sorted({run.agent for run in runs if "minatar/" in run.game})
 
 
 def test_agents_are_compared_on_games_and_frames_that_all_have():

@@ -162,7 +162,9 @@ def deep_study(runs: Sequence[Run]) -> DeepStudy:
         assert first is not None
         kept[first.identity()] = first
         if second is not None and second.path.resolve() != first.path.resolve():
-            left_out.append(f"{_place(second)}: the same run as {_place(first)}, which has more")
+            left_out.append(
+                f"{_place(second)}: the same run as {_place(first)}, which has as much or more"
+            )
     used = sorted(kept.values(), key=lambda run: (run.game, run.agent, run.seed))
     by_game: dict[str, list[Run]] = {}
     for run in used:

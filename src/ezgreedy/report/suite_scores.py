@@ -87,7 +87,8 @@ class SuiteScores(NamedTuple):
     Args:
         suite: which.
         played: its games that have runs.
-        agents: runs by label; one agent's may differ in game, seed, length and evaluation.
+        agents: runs by label; one agent's may differ in game, seed, length and in how often and
+            for how long they are evaluated.
         frames: by label, at which the agent's own runs are scored.
         rows: of the table, the paper's agents first.
         comparison: None if no two agents share a game and the frames of an evaluation.

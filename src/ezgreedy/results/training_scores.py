@@ -15,7 +15,7 @@ import numpy as np
 
 from ezgreedy import requirements as require
 from ezgreedy.requirements import FloatArray, IntArray
-from ezgreedy.results.runs import LATEST, NO_IDENTITY, OF_THE_GAME, Run
+from ezgreedy.results.runs import LATEST, Run
 from ezgreedy.results.scores import (
     Complete,
     Missing,
@@ -25,9 +25,6 @@ from ezgreedy.results.scores import (
     human_normalised,
     scores_of,
 )
-
-# What runs of one agent may differ in and still be put together.
-_OWN = ("seed", *NO_IDENTITY, *OF_THE_GAME)
 
 
 @dataclass(frozen=True)
@@ -252,15 +249,16 @@ def _check_alike(runs: Sequence[Run]) -> None:
                 "hold each game and seed of an agent once",
                 require.Described(f"{run.game}, seed {run.seed}, in {other.path} and {run.path}"),
             )
-        names = _differences(runs[0].settings, run.settings)
+        names = _differences(runs[0], run)
         if names:
-            rule = "differ in game, seed, length and evaluation alone"
+            rule = "differ in game, seed, length and how often they are evaluated alone"
             differ = f"{runs[0].path} and {run.path}, which differ in {', '.join(names)}"
             raise require.refuse("runs", rule, require.Described(differ))
 
 
-def _differences(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[str]:
-    names = sorted({*first, *second} - {*_OWN})
+def _differences(*runs: Run) -> list[str]:
+    first, second = (run.telling(has_seed=False, has_game=False) for run in runs)
+    names = sorted({*first, *second})
     return [name for name in names if _plain(first, name) != _plain(second, name)]
 
 
