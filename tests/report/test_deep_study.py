@@ -14,7 +14,9 @@ from ezgreedy.experiments.fig1_gridworld_coverage import EXPERIMENT
 from ezgreedy.figures import palette
 from ezgreedy.report import deep_curves
 from ezgreedy.report.deep import PUBLISHED_DQN, DeepStudy, Game, Row, read_deep_study
+from ezgreedy.report.wording import plain
 from ezgreedy.results.intervals import Interval
+from ezgreedy.results.training_scores import training_scores
 from support.written_runs import write_run
 
 
@@ -42,7 +44,7 @@ def test_the_numbers_of_a_row_are_those_that_a_hand_computes(tmp_path: Path) -> 
     ]
     write_run(tmp_path / "run", scores, reports, frames=400_000)
     row = only_row(tmp_path)
-    assert row.final == 5.0
+    assert row.final == 8.0
     assert row.best == 9.0
     assert row.training == (30 * 2.0 + 10 * 6.0) / 40
     assert row.explored == 0.25
@@ -60,13 +62,24 @@ def test_an_interval_needs_three_seeds(tmp_path: Path) -> None:
     assert (final.low, final.high) == (1.0, 6.0)
 
 
-def test_the_evaluation_before_training_is_final_only_if_it_is_the_last(tmp_path: Path) -> None:
+def test_final_is_the_last_evaluation_alone_as_over_suites(tmp_path: Path) -> None:
     finals = []
     for length in range(1, 6):
         scores = [(100_000 * i, 10.0**i) for i in range(length)]
         write_run(tmp_path / str(length) / "run", scores)
-        finals.append(only_row(tmp_path / str(length)).final)
-    assert finals == [1.0, 10.0, 55.0, 370.0, 3700.0]
+        row = only_row(tmp_path / str(length))
+        finals.append(row.final)
+        assert training_scores(row.group.runs).final.values == [[row.final]]
+    assert finals == [1.0, 10.0, 100.0, 1000.0, 10_000.0]
+
+
+def test_runs_with_as_many_evaluations_at_other_frames_are_not_averaged(tmp_path: Path) -> None:
+    for seed, last in enumerate((500_000, 600_000, 600_008)):
+        scores = [(0, 0.0), (200_000, 1.0), (400_000, 2.0), (last, last / 1e5)]
+        write_run(tmp_path / f"{seed}", scores, frames=last // 1000 * 1000, seed=seed)
+    group = only_row(tmp_path).group
+    assert [run.seed for run in group.runs] == [1, 2]
+    assert [run.seed for run in group.behind] == [0]
 
 
 def test_runs_that_are_behind_are_counted_and_not_averaged(tmp_path: Path) -> None:
@@ -88,8 +101,11 @@ def test_the_same_run_twice_counts_once_as_far_as_it_came(tmp_path: Path) -> Non
     for order in ([early, late], [late, early]):
         study = read_deep_study(order)
         assert [run.path for run in study.runs] == [late]
-        assert study.left_out == ["a/run: the same run as b/run, which has more"]
+        assert study.left_out == ["a/run: the same run as b/run, which has as much or more"]
     assert read_deep_study([late, late]).left_out == []
+    copy = shutil.copytree(late, tmp_path / "c" / "run")
+    told = ["c/run: the same run as b/run, which has as much or more"]
+    assert read_deep_study([late, copy]).left_out == told
 
 
 def test_runs_without_an_evaluation_are_left_out_by_name(tmp_path: Path) -> None:
@@ -166,6 +182,7 @@ def test_published_figures_are_met_in_training_at_a_million_frames(
     [
         ([(999_999, 3.0), (1_000_010, 7.0), (1_200_000, 9.0)], "Evaluated there: 7 [–]."),
         ([(0, 3.0), (900_000, 7.0)], "Evaluated there: –."),
+        ([(900_000, 7.0), (1_200_000, 9.0)], "Evaluated there: –."),
     ],
 )
 def test_with_published_figures_stands_the_evaluation_at_a_million_frames(
@@ -191,17 +208,28 @@ def test_policies_are_compared_at_frames_that_both_have_played(
     tmp_path: Path, shift: float, verdict: str
 ) -> None:
     for seed in range(3):
-        scores = [(0, float(seed))]
-        later = [(100_000, 1000.0)]  # ε-greedy alone has come here
+        # Half a million frames, and more: 400K is the last that both were evaluated at.
+        scores = [(0, 0.0), (200_000, 99.0), (400_000, float(seed)), (500_000, 1000.0)]
         place = tmp_path / f"eps-{seed}"
-        write_run(place, scores + later, agent="rainbow-eps", game="Pong", seed=seed)
-        scores = [(0, seed + shift)]
+        write_run(place, scores, agent="rainbow-eps", game="Pong", seed=seed)
+        scores = [(0, 0.0), (200_000, 0.0), (400_008, seed + shift), (600_000, -1000.0)]
         write_run(tmp_path / f"ez-{seed}", scores, agent="rainbow-ez", game="Pong", seed=seed)
     (answer,) = only_game(tmp_path).answers
     assert answer.question == "Does rainbow-ez score higher than rainbow-eps?"
     assert answer.verdict == verdict
     assert answer.because.startswith(f"Difference: {shift:g}".replace("-", "−"))
-    assert "at 0 frames" in answer.because
+    assert f"at {plain(400_000)} frames" in answer.because
+
+
+def test_policies_that_share_no_evaluation_in_training_are_not_compared(tmp_path: Path) -> None:
+    scores = {"rainbow-eps": [(0, 0.0), (200_000, 1.0)], "rainbow-ez": [(0, 0.0), (300_000, 2.0)]}
+    for agent, own in scores.items():
+        for seed in range(3):
+            place = tmp_path / f"{agent}-{seed}"
+            write_run(place, own, agent=agent, game="Pong", seed=seed)
+    (answer,) = only_game(tmp_path).answers
+    assert answer.verdict == "open"
+    assert answer.because == "They have no evaluation in training at the same frames."
 
 
 def test_neighbouring_reports_are_joined_by_their_episodes(tmp_path: Path) -> None:

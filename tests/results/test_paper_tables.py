@@ -29,7 +29,7 @@ def at_level(level, left_out=(), seeds=3):
 
 
 def trained(final=0.5, best=2.0, frames=10**6, **kwargs):
-    return TrainingScores(frames, at_level(final, **kwargs), at_level(best, **kwargs), ())
+    return TrainingScores(frames, at_level(final, **kwargs), at_level(best, **kwargs))
 
 
 def test_the_papers_tables_are_whole():
@@ -104,7 +104,7 @@ def test_agents_that_the_paper_has_not_come_last_and_alone():
 
 def test_the_papers_numbers_stay_away_from_other_suites():
     scores = scores_of([("a", 0, 3.0)])
-    ours = {"rainbow": TrainingScores(500, scores, scores, ())}
+    ours = {"rainbow": TrainingScores(500, scores, scores)}
     (row,) = atari57_table(ours, rng=rng(), suite={"a": Reference(0.0, 4.0)})
     assert row.paper is None
     assert row.ours.final.median.value == pytest.approx(0.75)

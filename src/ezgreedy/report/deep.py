@@ -21,11 +21,11 @@ from ezgreedy.atari.minatar_scores import (
 from ezgreedy.report import wording
 from ezgreedy.report.variants import variants
 from ezgreedy.results.intervals import LEAST_SEEDS, Interval, difference_interval, mean_interval
-from ezgreedy.results.runs import Report, Run, not_begun, read_run, run_directories
+from ezgreedy.results.runs import LATEST, Report, Run, not_begun, read_run, run_directories
 from ezgreedy.results.scores import Missing
+from ezgreedy.results.training_scores import shared_frames
 from ezgreedy.seeding import role_seed
 
-NUM_FINAL_SCORES = 3
 LAST_FRAMES = 100_000
 
 PUBLISHED_DQN = {
@@ -72,24 +72,16 @@ class Group:
         """How far they are meant to come."""
         return max(run.frames_to_play for run in self.runs)
 
-    def scores_after(self, num_scores: int) -> list[float]:
-        """One number for each run: the mean of the last evaluations among the first so many.
-
-        The very first, of an untrained agent, counts only where there is no other.
-        """
-        first = max(num_scores - NUM_FINAL_SCORES, min(1, num_scores - 1))
-        chosen = slice(first, num_scores)
-        return [
-            float(np.mean([score.mean_return for score in run.scores[chosen]])) for run in self.runs
-        ]
+    @property
+    def final_scores(self) -> list[float]:
+        """One number for each run: its last evaluation, as in the tables of suites."""
+        return [run.scores[-1].mean_return for run in self.runs]
 
     def evaluated_at(self, frames: int) -> list[float] | None:
-        """One number for each run: the first evaluation that is not before these frames."""
-        later = [
-            [score.mean_return for score in run.scores if score.frames >= frames]
-            for run in self.runs
-        ]
-        return [scores[0] for scores in later] if all(later) else None
+        """One number for each run: the evaluation at these frames; None if a run has none there."""
+        found = [run.score_at(frames) for run in self.runs]
+        known = [score for score in found if score is not None]
+        return known if len(known) == len(found) else None
 
     def training_returns(self, frames: int) -> list[float] | None:
         """One number for each run: over the episodes of the last frames up to this one."""
@@ -102,7 +94,7 @@ class Row(NamedTuple):
     """One line of the table: numbers of a group."""
 
     group: Group
-    final: Estimate  # mean of the last evaluations
+    final: Estimate  # the last evaluation of each run
     best: Estimate  # the best evaluation of each run
     training: Estimate  # return of training episodes, last frames
     explored: Estimate  # share of exploratory steps in training
@@ -170,7 +162,9 @@ def deep_study(runs: Sequence[Run]) -> DeepStudy:
         assert first is not None
         kept[first.identity()] = first
         if second is not None and second.path.resolve() != first.path.resolve():
-            left_out.append(f"{_place(second)}: the same run as {_place(first)}, which has more")
+            left_out.append(
+                f"{_place(second)}: the same run as {_place(first)}, which has as much or more"
+            )
     used = sorted(kept.values(), key=lambda run: (run.game, run.agent, run.seed))
     by_game: dict[str, list[Run]] = {}
     for run in used:
@@ -217,17 +211,24 @@ def _place(run: Run) -> str:
 def _groups(game: str, runs: Sequence[Run]) -> list[Group]:
     groups: list[Group] = []
     for label, alike in variants(runs).items():
-        most = max(len(run.scores) for run in alike)
-        groups.append(
-            Group(
-                game,
-                alike[0].agent,
-                label,
-                [run for run in alike if len(run.scores) == most],
-                [run for run in alike if len(run.scores) < most],
-            )
-        )
+        first = max(alike, key=_progress)
+        ahead = [run for run in alike if _is_level(run, first)]
+        behind = [run for run in alike if not _is_level(run, first)]
+        groups.append(Group(game, alike[0].agent, label, ahead, behind))
     return groups
+
+
+def _progress(run: Run) -> tuple[int, int]:
+    return len(run.scores), run.last_evaluated
+
+
+def _is_level(run: Run, first: Run) -> bool:
+    """Whether a run has as many evaluations as the first, the last one at the same frames.
+
+    Runs of other lengths may have as many: 500K frames after 400K, or 600K.
+    """
+    is_near = first.last_evaluated <= LATEST * run.last_evaluated
+    return len(run.scores) == len(first.scores) and is_near
 
 
 def _within(reports: Sequence[Report], after: int, until: int) -> list[Report]:
@@ -255,7 +256,7 @@ def _row(group: Group) -> Row:
 
     return Row(
         group,
-        estimated("final", lambda: group.scores_after(group.num_scores)),
+        estimated("final", lambda: group.final_scores),
         estimated(
             "best", lambda: [max(score.mean_return for score in run.scores) for run in group.runs]
         ),
@@ -310,9 +311,11 @@ def _pair_answers(groups: Sequence[Group]) -> list[Answer]:
 
 def _pair_answer(below: Group, above: Group) -> Answer:
     question = f"Does {above.label} score higher than {below.label}?"
-    num_scores = min(above.num_scores, below.num_scores)
-    first, second = above.scores_after(num_scores), below.scores_after(num_scores)
-    frames = wording.plain(above.runs[0].scores[num_scores - 1].frames)
+    shared = shared_frames([*above.runs, *below.runs])
+    first, second = above.evaluated_at(shared), below.evaluated_at(shared)
+    if not shared or first is None or second is None:
+        return Answer(question, "open", "They have no evaluation in training at the same frames.")
+    frames = wording.plain(shared)
     if min(len(first), len(second)) < LEAST_SEEDS:
         difference = float(np.mean(first) - np.mean(second))
         because = f"{told(difference)} at {frames} frames, with too few seeds for an interval."

@@ -6,7 +6,6 @@ from ezgreedy.experiments.experiment import Claim
 from ezgreedy.report import wording
 from ezgreedy.report.atlas import Atlas, Cell
 from ezgreedy.report.deep import (
-    NUM_FINAL_SCORES,
     DeepStudy,
     Game,
     frames_told,
@@ -14,7 +13,16 @@ from ezgreedy.report.deep import (
     told,
 )
 from ezgreedy.report.study import Finding, Study
-from ezgreedy.report.suite_scores import Comparison, SuiteScores, lacking, suite_header
+from ezgreedy.report.suite_scores import (
+    MEASURES_HEADER,
+    Comparison,
+    SuiteScores,
+    lacking,
+    left_out_told,
+    made_by,
+    measures,
+    suite_header,
+)
 from ezgreedy.results.paper_tables import table_cells
 
 # The first line of every document made here, by which it is known as one that may be replaced.
@@ -138,13 +146,17 @@ def _suite(found: SuiteScores) -> Iterator[str]:
     yield ""
     yield (
         f"Runs of {len(found.played)} of {len(suite.games)} games. A score of 0 is the random "
-        f"agent's; 1 is {suite.unit}. Median and mean are over games; the {suite.gap} is 1 − the "
-        "mean of min(1, score). Final is the evaluation at the frames of the line, best the "
-        "highest of each run until there. Lines compare only where frames, games and seeds are "
-        "alike."
+        f"agent's; 1 is {suite.unit}. {suite.source} Median and mean are over games; the "
+        f"{suite.gap} is 1 − the mean of min(1, score). Final is the evaluation at "
+        "the frames of the line, best the highest of each run until there. Lines compare only "
+        "where frames, games and seeds are alike."
     )
     yield ""
     yield from _table(suite_header(found), [cells[:-1] for cells in table_cells(found.rows)])
+    if made_by(found):
+        yield from [made_by(found), ""]
+    if measures(found):
+        yield from _table(MEASURES_HEADER, measures(found))
     absent = lacking(found)
     if absent:
         yield from ["What is missing:", ""]
@@ -159,8 +171,8 @@ def _equal_terms(equal: Comparison) -> Iterator[str]:
     yield (
         f"At {wording.plain(equal.frames)} frames, interquartile means over the {games} that all "
         f"of these agents played ({', '.join(equal.games)}), and the probability that a run of "
-        "the agent at the left scores higher than one of the agent on top, over the games that "
-        "those two share:"
+        "the agent at the left scores higher than one of the agent on top, over the same games "
+        "and the seeds of either's line:"
     )
     yield ""
     labels = list(equal.standings)
@@ -171,24 +183,24 @@ def _equal_terms(equal: Comparison) -> Iterator[str]:
             str(standing.num_seeds),
             told(standing.interquartile_mean),
             *(
-                told(equal.better[label, other].probability)
-                if (label, other) in equal.better
-                else "–"
+                told(equal.better[label, other]) if (label, other) in equal.better else "–"
                 for other in labels
             ),
         )
         for label, standing in equal.standings.items()
     ]
     yield from _table(head, rows)
+    if equal.left_out:
+        yield f"Left out: {left_out_told(equal)}."
+        yield ""
 
 
 def _deep(study: DeepStudy) -> Iterator[str]:
     yield "## Deep agents"
     yield ""
     yield (
-        "Scores of whole games, as means over the seeds that came furthest. Final is the mean of "
-        f"the last {NUM_FINAL_SCORES} evaluations in training (fewer if there are not so many), "
-        "best that of each run's best evaluation, training return that of the episodes in the last "
+        "Scores of whole games, as means over the seeds that came furthest. Final is each run's "
+        "last evaluation, best its highest, training return that of the episodes in the last "
         "100K frames. With fewer than three seeds there is no interval."
     )
     yield ""

@@ -22,7 +22,15 @@ from ezgreedy.experiments.experiment import Number
 from ezgreedy.figures import style
 from ezgreedy.report import deep, deep_curves, suite_curves, wording
 from ezgreedy.report.study import Study
-from ezgreedy.report.suite_scores import SuiteScores, lacking, suite_header
+from ezgreedy.report.suite_scores import (
+    MEASURES_HEADER,
+    SuiteScores,
+    lacking,
+    left_out_told,
+    made_by,
+    measures,
+    suite_header,
+)
 from ezgreedy.results.intervals import Interval
 from ezgreedy.results.paper_tables import table_cells
 
@@ -61,6 +69,9 @@ def page(study: Study) -> str:
         suite_id=suite_id,
         suite_header=suite_header,
         lacking=lacking,
+        made_by=made_by,
+        measures=measures,
+        left_out_told=left_out_told,
         table_cells=table_cells,
         estimate=_estimate,
         frames_told=deep.frames_told,
@@ -77,8 +88,8 @@ def page(study: Study) -> str:
         plotly=Markup(get_plotlyjs()) if drawn["blocks"] or drawn["curves"] else "",
         drawn=drawn,
         answer_looks=_ANSWER_LOOKS,
-        final=deep.NUM_FINAL_SCORES,
         most_runs=_MOST_RUNS,
+        measures_header=MEASURES_HEADER,
     )
 
 

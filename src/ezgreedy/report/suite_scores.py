@@ -1,15 +1,19 @@
 """How good are agents over a suite of games? The paper's table, and comparisons on equal terms.
 
 A line of the table is at the frames that the agent's own runs share. Agents are compared with each
-other at frames that all of them reached, on games that all of them played: anything else would
-compare budgets or games. What a number was not computed from is named beside it.
+other at frames at which all of them were evaluated, on games that all of them played: anything else
+would compare budgets or games. An agent with too few games for that is left out, lest it decide on
+which few all others are compared. What a number was not computed from is named beside it.
 """
 
-from collections.abc import Mapping, Sequence
+import itertools
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from ezgreedy.report import wording
 from ezgreedy.report.deep import Estimate, generator
 from ezgreedy.report.variants import variants
 from ezgreedy.requirements import FloatArray
@@ -34,6 +38,9 @@ from ezgreedy.results.suites import NamedSuite, suites
 from ezgreedy.results.training_scores import TrainingScores, shared_frames, training_scores
 
 LEAST_GAMES = 2  # for a median over games to say anything
+MEASURES_HEADER = ("game", "becomes 0: random", "becomes 1")
+
+_FEW_GAMES = 8  # whose scores of 0 and 1 are listed
 
 _NUM_THRESHOLDS = 61
 _PROFILE_REPEATS = 500
@@ -47,38 +54,31 @@ class Standing(NamedTuple):
         interquartile_mean: without an interval if there are too few seeds for one.
         profile: the share of its runs above each threshold.
         num_seeds: in every game.
-        missing: what it was not computed from.
     """
 
     interquartile_mean: Estimate
     profile: Band
     num_seeds: int
-    missing: Missing
-
-
-class Better(NamedTuple):
-    """How likely a run of one agent beats one of another, on the games that both played."""
-
-    probability: Estimate
-    num_games: int
 
 
 class Comparison(NamedTuple):
     """Agents on equal terms.
 
     Args:
-        frames: that all of them reached.
+        frames: at which all of them were evaluated.
         games: that all of them played.
         thresholds: of the profiles.
         standings: by label.
-        better: by the labels of the one above and the one below, where both share a game.
+        better: how likely a run of one beats one of another, by both labels.
+        left_out: why agents are not among them, by label.
     """
 
     frames: int
     games: tuple[str, ...]
     thresholds: FloatArray
     standings: Mapping[str, Standing]
-    better: Mapping[tuple[str, str], Better]
+    better: Mapping[tuple[str, str], Estimate]
+    left_out: Mapping[str, str]
 
 
 class SuiteScores(NamedTuple):
@@ -87,10 +87,12 @@ class SuiteScores(NamedTuple):
     Args:
         suite: which.
         played: its games that have runs.
-        agents: runs by label; one agent's may differ in game, seed, length and evaluation.
+        agents: runs by label; one agent's may differ in game, seed, length and in how often and
+            for how long they are evaluated.
         frames: by label, at which the agent's own runs are scored.
         rows: of the table, the paper's agents first.
-        comparison: None if no two agents share a game.
+        comparison: None if no two agents share a game and the frames of an evaluation.
+        untrained: runs that count nowhere, as they have no evaluation after frame 0.
     """
 
     suite: NamedSuite
@@ -99,6 +101,7 @@ class SuiteScores(NamedTuple):
     frames: Mapping[str, int]
     rows: Sequence[TableRow]
     comparison: Comparison | None
+    untrained: Sequence[Run]
 
 
 def suite_scores(runs: Sequence[Run]) -> list[SuiteScores]:
@@ -106,8 +109,10 @@ def suite_scores(runs: Sequence[Run]) -> list[SuiteScores]:
     found = []
     for suite in suites():
         own = [run for run in runs if run.game in suite.games]
-        if len({run.game for run in own}) >= LEAST_GAMES:
-            found.append(_suite_scores(suite, own))
+        trained = [run for run in own if run.last_evaluated > 0]
+        if len({run.game for run in trained}) >= LEAST_GAMES:
+            untrained = [run for run in own if run.last_evaluated <= 0]
+            found.append(_suite_scores(suite, trained, untrained))
     return found
 
 
@@ -116,25 +121,65 @@ def suite_header(found: SuiteScores) -> list[str]:
     return [found.suite.gap if title == "human-gap" else title for title in HEADER[:-1]]
 
 
+def measures(found: SuiteScores) -> list[tuple[str, str, str]]:
+    """Game, and the scores that become 0 and 1 in it; nothing for a suite of many games."""
+    games = found.suite.games
+    return [
+        (game, wording.plain(measure.random_score), wording.plain(measure.human_score))
+        for game, measure in games.items()
+        if len(games) <= _FEW_GAMES
+    ]
+
+
+def made_by(found: SuiteScores) -> str:
+    """Which versions of the code made the runs, the most used first; nothing if it was one."""
+    runs = [run for own in found.agents.values() for run in own]
+    counts = Counter(run.code for run in runs).most_common()
+    named = [f"{code} ({wording.counted(count, 'run')})" for code, count in counts]
+    return f"Made by {len(named)} versions of the code: {'; '.join(named)}." if named[1:] else ""
+
+
 def lacking(found: SuiteScores) -> dict[str, str]:
     """What the rows of our agents were not computed from, in words by label."""
     told = {}
     for row in found.rows:
         missing = row.ours.final.missing if row.ours else Missing()
+        elsewhere = _not_there(found, row.agent)
+        missing = missing._replace(runs=tuple(run for run in missing.runs if run not in elsewhere))
         present = [game for game in found.suite.games if game not in missing.games]
         words = str(missing)
         if len(missing.games) > len(present):
             rest = str(missing._replace(games=()))
             words = "; ".join([f"all games but {', '.join(present)}", *([rest] if rest else [])])
+        if elsewhere:
+            frames = wording.plain(found.frames[row.agent])
+            words += f"; no evaluation at {frames} frames: {Missing(runs=elsewhere)}"
         if words:
             told[row.label] = words
+    if found.untrained:
+        names = [f"{run.agent} on {run.game}, seed {run.seed}" for run in found.untrained]
+        told["not counted, without an evaluation after frame 0"] = "; ".join(names)
     return told
 
 
-def _suite_scores(suite: NamedSuite, runs: Sequence[Run]) -> SuiteScores:
+def _not_there(found: SuiteScores, label: str) -> tuple[tuple[str, int], ...]:
+    """Game and seed of an agent's runs that have no evaluation at the frames of its line."""
+    return tuple(
+        (run.game, run.seed)
+        for run in found.agents.get(label, ())
+        if run.score_at(found.frames[label]) is None
+    )
+
+
+def left_out_told(equal: Comparison) -> str:
+    """Agents that are not compared, and why."""
+    return ", ".join(f"{label} ({why})" for label, why in equal.left_out.items())
+
+
+def _suite_scores(suite: NamedSuite, runs: Sequence[Run], untrained: Sequence[Run]) -> SuiteScores:
     in_order = sorted(runs, key=lambda run: (run.agent, run.game, run.seed))
     agents = variants(in_order, across_games=True)
-    scores = {label: training_scores(own, _frames(own)) for label, own in agents.items()}
+    scores = {label: training_scores(own) for label, own in agents.items()}
     rows = atari57_table(scores, rng=generator(f"{suite.name} table"), suite=suite.measures)
     return SuiteScores(
         suite,
@@ -143,41 +188,108 @@ def _suite_scores(suite: NamedSuite, runs: Sequence[Run]) -> SuiteScores:
         {label: found.frames for label, found in scores.items()},
         rows,
         _comparison(suite, agents, scores),
+        untrained,
     )
-
-
-def _frames(runs: Sequence[Run]) -> int:
-    """As long as the shortest run is to be; until a run is, as far as all have come."""
-    meant = min(run.frames_to_play for run in runs)
-    reached = any(run.scores[-1].frames >= meant for run in runs)
-    return meant if reached else shared_frames(runs)
 
 
 def _comparison(
     suite: NamedSuite, agents: Mapping[str, Sequence[Run]], scores: Mapping[str, TrainingScores]
 ) -> Comparison | None:
-    frames = min(found.frames for found in scores.values())
-    tables = {
-        label: human_normalised(training_scores(own, frames).final, suite.measures)
-        for label, own in agents.items()
-    }
-    games = tuple(
-        game
-        for game in suite.games
-        if all(game in complete(table).games for table in tables.values())
-    )
-    if len(tables) < 2 or not games:
+    own = {label: _counted(runs, scores[label].frames) for label, runs in agents.items()}
+    terms = _terms(suite, own)
+    if terms is None:
         return None
-    alike = {label: complete(_only(table, games)) for label, table in tables.items()}
-    every = np.concatenate([found.values.ravel() for found in alike.values()])
-    thresholds = np.linspace(0.0, max(1.0, np.quantile(every, _COMMON_SHARE)), _NUM_THRESHOLDS)
-    standings = {
-        label: _standing(
-            f"{suite.name} {label}", found.values, thresholds, complete(tables[label]).missing
+    tables = {
+        label: _only(
+            human_normalised(training_scores(agents[label], terms.frames).final, suite.measures),
+            terms.games,
         )
-        for label, found in alike.items()
+        for label in terms.labels
     }
-    return Comparison(frames, games, thresholds, standings, _better(suite, tables))
+    alike = {label: complete(table).values for label, table in tables.items()}
+    every = np.concatenate([values.ravel() for values in alike.values()])
+    thresholds = np.linspace(0.0, max(1.0, np.quantile(every, _COMMON_SHARE)), _NUM_THRESHOLDS)
+    return Comparison(
+        terms.frames,
+        terms.games,
+        thresholds,
+        {
+            label: _standing(f"{suite.name} {label}", values, thresholds)
+            for label, values in alike.items()
+        },
+        _better(suite, tables),
+        {label: _why(runs, terms) for label, runs in own.items() if label not in terms.labels},
+    )
+
+
+class _Terms(NamedTuple):
+    """Agents that all have runs of the same games, evaluated at the same frames."""
+
+    labels: tuple[str, ...]
+    games: tuple[str, ...]
+    frames: int
+
+    @property
+    def worth(self) -> tuple[int, int, int]:
+        """Most cells of agents and games; of equally many the most games, then frames."""
+        return len(self.labels) * len(self.games), len(self.games), self.frames
+
+
+def _terms(suite: NamedSuite, agents: Mapping[str, Sequence[Run]]) -> _Terms | None:
+    """On which agents can be compared: the fewer games an agent has, the less it may decide.
+
+    Args:
+        suite: which has the games.
+        agents: the runs that an agent's own line counts, by label.
+    """
+    played = {label: {run.game for run in runs} for label, runs in agents.items()}
+    shared: set[frozenset[str]] = set()
+    for games in played.values():
+        shared |= {frozenset(games), *(other & games for other in shared)}
+    choices = [
+        _Terms(
+            tuple(label for label, own in played.items() if games <= own),
+            tuple(game for game in suite.games if game in games),
+            0,
+        )
+        for games in shared
+    ]
+    best: _Terms | None = None
+    for choice in sorted(choices, key=lambda choice: (choice.worth, choice.games), reverse=True):
+        if best is not None and choice.worth[0] < best.worth[0]:
+            break  # whatever its frames are
+        for terms in _with_frames(choice, agents):
+            if (
+                terms.games
+                and len(terms.labels) >= 2
+                and (best is None or terms.worth > best.worth)
+            ):
+                best = terms
+    return best
+
+
+def _with_frames(choice: _Terms, agents: Mapping[str, Sequence[Run]]) -> Iterator[_Terms]:
+    """The same games at frames that all of the agents share, or where one of them ends."""
+    runs = {
+        label: [run for run in agents[label] if run.game in choice.games] for label in choice.labels
+    }
+    together = [run for own in runs.values() for run in own]
+    for frames in {shared_frames(own) for own in (together, *runs.values())} - {0}:
+        at = {label: {run.game for run in _counted(own, frames)} for label, own in runs.items()}
+        labels = tuple(label for label, games in at.items() if games >= {*choice.games})
+        yield choice._replace(labels=labels, frames=frames)
+
+
+def _why(runs: Sequence[Run], terms: _Terms) -> str:
+    """Why an agent is left out."""
+    games = {run.game for run in runs} & {*terms.games}
+    if len(games) == len(terms.games):
+        return f"not evaluated at {wording.plain(terms.frames)} frames"
+    return f"{len(games) or 'none'} of these games"
+
+
+def _counted(runs: Sequence[Run], frames: int) -> list[Run]:
+    return [run for run in runs if run.score_at(frames) is not None]
 
 
 def _only(scores: Scores, games: Sequence[str]) -> Scores:
@@ -185,9 +297,7 @@ def _only(scores: Scores, games: Sequence[str]) -> Scores:
     return Scores(tuple(games), scores.seeds, scores.values[:, columns])
 
 
-def _standing(
-    purpose: str, values: FloatArray, thresholds: FloatArray, missing: Missing
-) -> Standing:
+def _standing(purpose: str, values: FloatArray, thresholds: FloatArray) -> Standing:
     trimmed = stratified_interval(interquartile_mean, values, rng=generator(f"{purpose} middle"))
     profile = stratified_band(
         lambda runs: performance_profile(runs, thresholds),
@@ -195,27 +305,19 @@ def _standing(
         rng=generator(f"{purpose} profile"),
         repeats=_PROFILE_REPEATS,
     )
-    return Standing(_surely(trimmed, len(values)), profile, len(values), missing)
+    return Standing(_surely(trimmed, len(values)), profile, len(values))
 
 
-def _better(suite: NamedSuite, tables: Mapping[str, Scores]) -> dict[tuple[str, str], Better]:
+def _better(suite: NamedSuite, tables: Mapping[str, Scores]) -> dict[tuple[str, str], Estimate]:
     """Every pair once computed: the other way round it is 1 − the same."""
-    found: dict[tuple[str, str], Better] = {}
-    labels = list(tables)
-    for place, below in enumerate(labels):
-        for above in labels[place + 1 :]:
-            first, second = complete(tables[above]), complete(tables[below])
-            if not {*first.games} & {*second.games}:
-                continue
-            rng = generator(f"{suite.name} {above} over {below}")
-            told = improvement(tables[above], tables[below], rng=rng)
-            value, low, high = told.probability
-            num_seeds = min(len(first.values), len(second.values))
-            for pair, estimate in (
-                ((above, below), told.probability),
-                ((below, above), Interval(1.0 - value, 1.0 - high, 1.0 - low)),
-            ):
-                found[pair] = Better(_surely(estimate, num_seeds), len(told.games))
+    found: dict[tuple[str, str], Estimate] = {}
+    for below, above in itertools.combinations(tables, 2):
+        rng = generator(f"{suite.name} {above} over {below}")
+        told = improvement(tables[above], tables[below], rng=rng).probability
+        num_seeds = min(len(complete(tables[label]).values) for label in (above, below))
+        opposite = Interval(1.0 - told.value, 1.0 - told.high, 1.0 - told.low)
+        found[above, below] = _surely(told, num_seeds)
+        found[below, above] = _surely(opposite, num_seeds)
     return found
 
 

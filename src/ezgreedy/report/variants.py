@@ -6,7 +6,6 @@ from typing import Any
 from ezgreedy.results.runs import Run
 
 _MOST_DIFFERENCES = 2  # that a label tells
-_TELL_NOTHING = ("seed", "game", "frames", "device", "threads")
 
 
 def variants(runs: Sequence[Run], *, across_games: bool = False) -> dict[str, list[Run]]:
@@ -23,23 +22,26 @@ def variants(runs: Sequence[Run], *, across_games: bool = False) -> dict[str, li
     named: dict[str, list[Run]] = {}
     for alike in together.values():
         kin = [other[0] for other in together.values() if other[0].agent == alike[0].agent]
-        label = _label(alike[0], kin)
+        own, *others = [
+            _flat(run.telling(has_seed=False, has_game=not across_games))
+            for run in (alike[0], *kin)
+        ]
+        label = _label(alike[0].agent, own, others)
         namesakes = sum(name == label or name.startswith(f"{label} #") for name in named)
         named[f"{label} #{namesakes + 1}" if namesakes else label] = alike
     return named
 
 
-def _label(run: Run, kin: Sequence[Run]) -> str:
+def _label(agent: str, own: Mapping[str, Any], others: Sequence[Mapping[str, Any]]) -> str:
     """The agent's name, with the first settings in which runs of this name differ."""
-    own, *others = [_flat(other.settings) for other in (run, *kin)]
     names = [
         name
         for name in own
-        if name not in _TELL_NOTHING and any(other.get(name) != own[name] for other in others)
+        if name != "game" and any(other.get(name) != own[name] for other in others)
     ]
     shown = [f"{name.rpartition('.')[2]} {own[name]}" for name in names[:_MOST_DIFFERENCES]]
     ending = ", …" if len(names) > len(shown) else ""
-    return f"{run.agent} ({', '.join(shown)}{ending})" if shown else run.agent
+    return f"{agent} ({', '.join(shown)}{ending})" if shown else agent
 
 
 def _flat(settings: Any, name: str = "") -> dict[str, Any]:

@@ -1,9 +1,9 @@
 """What did training runs score, at its end, at its best and along the way?
 
 Paper: tables are of "the final trained agents", and of "best (instead of final) evaluation scores
-for each training run". Final is a run's evaluation at a number of frames that all runs share, best
-the highest of its evaluations until then; either is taken within a run, before seeds are averaged.
-Runs that have not come that far are missing, and named.
+for each training run". Final is a run's evaluation at a number of frames at which all runs have
+one, best the highest of its evaluations until then; either is taken within a run, before seeds are
+averaged. Runs without an evaluation there are missing, and named.
 """
 
 import json
@@ -15,7 +15,7 @@ import numpy as np
 
 from ezgreedy import requirements as require
 from ezgreedy.requirements import FloatArray, IntArray
-from ezgreedy.results.runs import NO_IDENTITY, OF_THE_GAME, Run
+from ezgreedy.results.runs import LATEST, Run
 from ezgreedy.results.scores import (
     Complete,
     Missing,
@@ -26,9 +26,6 @@ from ezgreedy.results.scores import (
     scores_of,
 )
 
-# What runs of one agent may differ in and still be put together.
-_OWN = ("seed", *NO_IDENTITY, *OF_THE_GAME)
-
 
 @dataclass(frozen=True)
 class TrainingScores:
@@ -38,13 +35,11 @@ class TrainingScores:
         frames: of training, in each run.
         final: the evaluation there.
         best: the highest evaluation until there, the one at frame 0 included.
-        behind: game and seed of runs that have not come so far.
     """
 
     frames: int
     final: Scores
     best: Scores
-    behind: tuple[tuple[str, int], ...]
 
 
 class ScoreCurves(NamedTuple):
@@ -78,8 +73,8 @@ def by_agent(runs: Sequence[Run]) -> dict[str, list[Run]]:
 
 
 def shared_frames(runs: Sequence[Run]) -> int:
-    """The number of frames until which all runs have been evaluated; 0 if one never was."""
-    return max(min((_reached(run) for run in runs), default=0), 0)
+    """The most frames at which every run has an evaluation; 0 if there are none such."""
+    return _shared([_Line.of(run) for run in runs])
 
 
 def training_scores(
@@ -89,22 +84,20 @@ def training_scores(
 
     Args:
         runs: of one agent, see `by_agent`.
-        frames: after how many; as many as the shortest run is meant to have, unless told
-            otherwise. The evaluation there is the first that is not before.
+        frames: after how many. Unless told otherwise, the most at which every run has an
+            evaluation; those that lag behind the length of the shortest do not count once there is
+            one that does not. If runs share no evaluation, the end of one that most of them have.
         seeds: that there should be, if more than there are.
     """
     _check_alike(runs)
-    until = min(run.frames_to_play for run in runs) if frames is None else frames
-    until = require.integer("frames", until, least=0)
-    behind = tuple((run.game, run.seed) for run in runs if _reached(run) < until)
-    if len(behind) == len(runs):
-        raise require.refuse("frames", "be reached by a run", until)
     lines = [_Line.of(run) for run in runs]
+    until = _common_end(lines) if frames is None else require.integer("frames", frames, least=0)
+    if all(line.place(until) is None for line in lines):
+        raise require.refuse("frames", "be those of an evaluation of a run", until)
     return TrainingScores(
         until,
         scores_of(((line.game, line.seed, line.final(until)) for line in lines), seeds),
         scores_of(((line.game, line.seed, line.best(until)) for line in lines), seeds),
-        behind,
     )
 
 
@@ -122,15 +115,15 @@ def score_curves(
 
     Args:
         runs: of one agent, see `by_agent`.
-        frames: where curves end; the length of the shortest run unless told otherwise.
+        frames: where curves end; see `training_scores`.
         suite: what each game is measured by; the 57 of Atari unless told otherwise.
         least_seeds: a game with fewer runs than this counts as missing.
         most_points: of more, some are taken, evenly, the first and the last among them.
     """
     until = training_scores(runs, frames).frames
-    shared = np.array(sorted(_shared_points(runs, until)), dtype=np.int64)
-    points = shared if most_points is None else shared[thinned(len(shared), most_points)]
     lines = [_Line.of(run) for run in runs]
+    shared = _shared_points(lines, until)
+    points = shared if most_points is None else shared[thinned(len(shared), most_points)]
     tables = [_table(lines, (int(point), until), suite, least_seeds) for point in points]
     return ScoreCurves(
         points,
@@ -146,10 +139,11 @@ def thinned(length: int, most: int) -> IntArray:
 
 
 class _Line(NamedTuple):
-    """A run's evaluations, [evaluations], in order of their frames."""
+    """A run's evaluations, [evaluations], in order of their frames, and how long it is to be."""
 
     game: str
     seed: int
+    meant: int
     frames: IntArray
     returns: FloatArray
 
@@ -159,14 +153,30 @@ class _Line(NamedTuple):
         return cls(
             run.game,
             run.seed,
+            run.frames_to_play,
             np.array([score.frames for score in scores], dtype=np.int64),
             np.array([score.mean_return for score in scores], dtype=np.float64),
         )
 
+    @property
+    def last(self) -> int:
+        return int(self.frames[-1]) if len(self.frames) else -1
+
+    @property
+    def end(self) -> int:
+        """Frames of the last evaluation, without what they are more than were meant."""
+        return self.last if self.place(self.meant) is None else self.meant
+
     def place(self, frames: int) -> int | None:
-        """Of the first evaluation that is not before these frames, which a run can overshoot."""
+        """Of the evaluation at these frames, which a run can overshoot by a little."""
         found = int(np.searchsorted(self.frames, frames))
-        return found if found < len(self.frames) else None
+        is_there = found < len(self.frames) and self.frames[found] <= LATEST * frames
+        return found if is_there else None
+
+    def before(self, frames: int) -> int:
+        """Frames of the last evaluation before these; 0 if there is none."""
+        found = int(np.searchsorted(self.frames, frames))
+        return int(self.frames[found - 1]) if found else 0
 
     def final(self, frames: int) -> float | None:
         found = self.place(frames)
@@ -189,18 +199,42 @@ def _table(
     return complete(human_normalised(scores, suite), least_seeds)
 
 
-def _shared_points(runs: Sequence[Run], until: int) -> set[int]:
-    """Frames at which every run that comes to the end was evaluated, and the end."""
-    points = [
-        {score.frames for score in run.scores if score.frames < until}
-        for run in runs
-        if _reached(run) >= until
-    ]
-    return set.intersection(*points) | {until}
+def _common_end(lines: Sequence[_Line]) -> int:
+    """Where an agent's runs are scored: see `training_scores`."""
+    length = min(line.meant for line in lines)
+    counted = [line for line in lines if line.last >= length]
+    counted = counted or [line for line in lines if line.last > 0]
+    shared = _shared(counted)
+    if shared or not counted:
+        return shared
+    ends = {line.end for line in counted}
+    return max(ends, key=lambda end: (sum(line.place(end) is not None for line in counted), end))
 
 
-def _reached(run: Run) -> int:
-    return max((score.frames for score in run.scores), default=-1)
+def _shared(lines: Sequence[_Line]) -> int:
+    """The most frames at which every line has an evaluation; 0 if there are none such.
+
+    From the end of the shortest downwards: where a line has no evaluation, nothing above its last
+    one before is shared.
+    """
+    frames = min((line.end for line in lines), default=0)
+    while frames > 0:
+        absent = [line.before(frames) for line in lines if line.place(frames) is None]
+        if not absent:
+            return frames
+        frames = min(absent)
+    return 0
+
+
+def _shared_points(lines: Sequence[_Line], until: int) -> IntArray:
+    """Frames at which every run that is evaluated at the end was evaluated, and the end."""
+    there = [line for line in lines if line.place(until) is not None]
+    points = np.unique(np.concatenate([line.frames for line in there]))
+    points = points[points < until]
+    for line in there:
+        places = np.searchsorted(line.frames, points)  # none is after its last
+        points = points[line.frames[places] <= LATEST * points]
+    return np.append(points, until)
 
 
 def _check_alike(runs: Sequence[Run]) -> None:
@@ -215,15 +249,16 @@ def _check_alike(runs: Sequence[Run]) -> None:
                 "hold each game and seed of an agent once",
                 require.Described(f"{run.game}, seed {run.seed}, in {other.path} and {run.path}"),
             )
-        names = _differences(runs[0].settings, run.settings)
+        names = _differences(runs[0], run)
         if names:
-            rule = "differ in game, seed, length and evaluation alone"
+            rule = "differ in game, seed, length and how often they are evaluated alone"
             differ = f"{runs[0].path} and {run.path}, which differ in {', '.join(names)}"
             raise require.refuse("runs", rule, require.Described(differ))
 
 
-def _differences(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[str]:
-    names = sorted({*first, *second} - {*_OWN})
+def _differences(*runs: Run) -> list[str]:
+    first, second = (run.telling(has_seed=False, has_game=False) for run in runs)
+    names = sorted({*first, *second})
     return [name for name in names if _plain(first, name) != _plain(second, name)]
 
 
