@@ -282,7 +282,7 @@ def _published_answer(group: Group, published: float) -> Answer:
     )
     if group.frames < PUBLISHED_FRAMES:
         came = f"{wording.plain(group.frames)} of {wording.plain(PUBLISHED_FRAMES)} frames"
-        return Answer(question, "open", f"So far it has played {came}.")
+        return Answer(question, "open", f"It has played {came}.")
     found = estimate(
         group.training_returns(PUBLISHED_FRAMES), f"{group.game} {group.label} published"
     )
