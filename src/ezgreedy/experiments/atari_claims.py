@@ -137,7 +137,7 @@ def _claim_over_games(
     chosen = judged(found.settings)
     key, neutral = judged_by
     intervals = [found.overall[epsilon, policy][key] for policy in chosen]
-    signs = [int(found.low > neutral) - int(found.high < neutral) for found in intervals]
+    signs = [int(each.low > neutral) - int(each.high < neutral) for each in intervals]
     budgets = "" if epsilon == 1.0 else f" {_BUDGETS.format(epsilon, 100.0 * epsilon)}"
     where = "Under pure exploration (ε = 1)" if epsilon == 1.0 else f"At ε = {epsilon:g}"
     return Claim(
