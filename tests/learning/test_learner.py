@@ -37,11 +37,10 @@ def make_batch(seed=0, size=8, **changes):
     rng = np.random.default_rng(seed)
     shape = (size, *NETWORK.input_shape)
     batch = Batch(
-        states=rng.integers(0, 2, shape).astype(np.uint8),
+        frames=rng.integers(0, 2, (2, *shape)).astype(np.uint8),
         actions=rng.integers(0, 3, size),
         returns=rng.normal(0.0, 2.0, size).astype(np.float32),
         discounts=np.where(rng.random(size) < 0.3, 0.0, 0.99**3).astype(np.float32),
-        next_states=rng.integers(0, 2, shape).astype(np.uint8),
         weights=rng.uniform(0.2, 1.0, size),
         slots=np.arange(size),
     )

@@ -53,9 +53,6 @@ class CoarseEmulator(Emulator):
     def _frame_form(self, protocol: Protocol) -> tuple[tuple[int, int, int], type[np.generic]]:
         return (1, ROWS, COLUMNS), np.uint8
 
-    def _screen(self) -> NDArray[Any]:
-        return np.asarray(self._machine.getScreen(), dtype=np.uint8)
-
     def _frame(self, screens: list[NDArray[Any]]) -> Frames:
         return screen_cell(screens[-1])[None]
 

@@ -6,6 +6,7 @@ network, which values it. Acting draws from a generator of its own, so that look
 in an evaluation, does not change what is learned.
 """
 
+import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -17,9 +18,16 @@ from torch import Tensor
 from ezgreedy import requirements as require
 from ezgreedy.learning import tensor_states
 from ezgreedy.learning.gradients import NotFiniteError, clip_gradients
+from ezgreedy.learning.heads import Heads, loss_gradient, target_distribution
 from ezgreedy.learning.networks import RainbowNetwork
+from ezgreedy.learning.noisy_adam import Gradient, NoisyAdam, gradient_norm
 from ezgreedy.learning.settings import LearnerSettings, NetworkSettings
-from ezgreedy.learning.targets import cross_entropy, double_q_target, weighted_loss
+from ezgreedy.learning.targets import (
+    cross_entropy,
+    double_q_target,
+    expected_values,
+    weighted_loss,
+)
 from ezgreedy.replay.frames import ByteArray
 from ezgreedy.replay.memory import Batch
 from ezgreedy.requirements import FloatArray, IntArray
@@ -67,6 +75,10 @@ class Learner:
         self._optimizer = tensor_states.adam(
             self.online, settings.learning_rate, settings.adam_epsilon
         )
+        self._written: tuple[Heads, Heads] | None = None
+        if self.device.type == "cpu":
+            self._written = Heads(self.online), Heads(self.target)
+            self._adam = NoisyAdam(self._optimizer)
 
     def actor(self, generator: torch.Generator) -> RainbowNetwork:
         """The online network under noise of another generator; it follows every update.
@@ -103,12 +115,18 @@ class Learner:
         self._check(batch)
         noise = self._generators["learning"].get_state()
         try:
-            update = self._differentiate(batch)
+            if self.device.type == "cpu":
+                update, gradients, scale = self._write_out(batch)
+            else:
+                update = self._differentiate(batch)
         except BaseException:
             self._generators["learning"].set_state(noise)
             self._optimizer.zero_grad(set_to_none=True)
             raise
-        self._optimizer.step()
+        if self.device.type == "cpu":
+            self._adam.step(gradients, scale)
+        else:
+            self._optimizer.step()
         self._optimizer.zero_grad(set_to_none=True)
         self.num_updates += 1
         if self.num_updates % self.settings.updates_per_target_sync == 0:
@@ -117,8 +135,9 @@ class Learner:
 
     def losses(self, batch: Batch) -> Tensor:
         """The unweighted cross-entropy of each transition, differentiable, [batch]."""
-        target = self._targets(batch)
-        logits_tm1 = self.online(self._tensor(batch.states))
+        features_tm1, features_t, target_features_t = self._features(batch)
+        target = self._targets(batch, features_t, target_features_t)
+        logits_tm1 = self.online.heads(features_tm1)
         return cross_entropy(logits_tm1, self._tensor(batch.actions), target)
 
     def state_dict(self) -> dict[str, Any]:
@@ -158,9 +177,8 @@ class Learner:
     def _check(self, batch: Batch) -> None:
         size = self.settings.batch_size
         require.actions("actions", batch.actions, size, self.network_settings.num_actions)
-        for name in ("states", "next_states"):
-            if len(getattr(batch, name)) != size:
-                raise require.refuse(name, f"hold {size} rows", len(getattr(batch, name)))
+        if batch.frames.shape[:2] != (2, size):
+            raise require.refuse("frames", f"hold 2 times {size} states", batch.frames.shape[:2])
         for name in ("returns", "discounts", "weights"):
             array = getattr(batch, name)
             if array.shape != (size,):
@@ -174,16 +192,57 @@ class Learner:
         unweighted = losses.detach().cpu().numpy().astype(np.float64)
         self._require_finite("losses", unweighted)
         torch.autograd.backward(loss)
-        norm = clip_gradients(
-            self.online, self.settings.largest_gradient_norm, self.num_updates, self.seed
-        )
+        norm = clip_gradients(self.online, self._largest_norm, self.num_updates, self.seed)
         return Update(loss.item(), unweighted, norm)
 
+    def _write_out(self, batch: Batch) -> tuple[Update, list[Gradient], float]:
+        """The same on a processor: gradients, and what to multiply them by."""
+        assert self._written is not None
+        features_tm1, features_t, target_features_t = self._features(batch)
+        online, target = self._written
+        logits_t = selector_t = target.run(target_features_t).logits
+        if self._selects_apart:
+            selector_t = online.run(features_t).logits
+        a_t = expected_values(selector_t, self.online.atoms).argmax(dim=-1)
+        arguments = batch.returns, batch.discounts, logits_t, a_t, self.online.atoms
+        passed = online.run(features_tm1.detach())
+        weights = batch.weights.astype(np.float32)
+        losses, of_outputs = loss_gradient(
+            passed.logits, batch.actions, target_distribution(*arguments), weights
+        )
+        self._require_finite("losses", losses)
+        of_features, gradients = online.gradients(passed, of_outputs)
+        features_tm1.backward(of_features)
+        for parameter in self.online.torso.parameters():
+            assert parameter.grad is not None
+            gradients.append(Gradient(parameter, parameter.grad.view(len(parameter), -1)))
+        norm = gradient_norm(gradients, self.online, self.num_updates, self.seed)
+        scale = self._largest_norm / norm if norm > self._largest_norm else 1.0
+        loss = float((weights * losses).mean())
+        return Update(loss, losses.astype(np.float64), norm), gradients, scale
+
+    def _features(self, batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
+        """Of the states and the next states, and of the latter in the target network.
+
+        The torso has no noise, so one pass serves the online network in both; and what repeats in
+        the frames is found once for all.
+        """
+        online, target = self.online.torso, self.target.torso
+        frames = self._tensor(batch.frames)
+        fields = online.fields(frames.flatten(0, 1), split=len(batch.states))
+        if fields is not None:
+            features_tm1, features_t = online.of_fields(fields)
+            is_same = target is online
+            return features_tm1, features_t, features_t if is_same else target.of_second(fields)
+        with torch.no_grad():
+            target_features_t = target.dense(frames[1])
+            features_t = online.dense(frames[1]) if self._selects_apart else target_features_t
+        return online.dense(frames[0]), features_t, target_features_t
+
     @torch.no_grad()
-    def _targets(self, batch: Batch) -> Tensor:
-        next_states = self._tensor(batch.next_states)
-        logits_t = self.target(next_states)
-        selector_t = self.online(next_states) if self._selects_apart else logits_t
+    def _targets(self, batch: Batch, features_t: Tensor, target_features_t: Tensor) -> Tensor:
+        logits_t = self.target.heads(target_features_t)
+        selector_t = self.online.heads(features_t) if self._selects_apart else logits_t
         r_t, discount_t = self._tensor(batch.returns), self._tensor(batch.discounts)
         return double_q_target(r_t, discount_t, logits_t, selector_t, self.online.atoms)
 
@@ -192,6 +251,11 @@ class Learner:
         """Whether choosing takes a pass of its own: not if it would repeat the target's."""
         repeats = self.target is self.online and self.network_settings.sigma0 is None
         return self.settings.uses_double_q and not repeats
+
+    @property
+    def _largest_norm(self) -> float:
+        largest = self.settings.largest_gradient_norm
+        return math.inf if largest is None else largest
 
     def _require_finite(self, site: str, values: NDArray[Any]) -> None:
         if not np.isfinite(values).all():

@@ -8,19 +8,15 @@ continues the noise.
 
 import math
 from collections.abc import Sequence
-from typing import cast
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ezgreedy import requirements as require
 from ezgreedy.learning.noise import noisy_product, signed_root_noise
 from ezgreedy.learning.settings import NetworkSettings
 from ezgreedy.learning.targets import expected_values, support
-
-# Up to here two products with a batch cost less than adding up the weights first.
-_LARGEST_BATCH_OF_TWO_PRODUCTS = 8
+from ezgreedy.learning.torso import Torso, initialise
 
 
 class NoisyLinear(nn.Module):
@@ -80,11 +76,7 @@ class NoisyLinear(nn.Module):
             return functional.linear(inputs, self.weight_mean, self.bias_mean)
         if noise is None:
             noise = self.draw_noise()
-        noise_in, noise_out = noise.split_with_sizes(self.weight_mean.shape[::-1])
-        if len(inputs) <= _LARGEST_BATCH_OF_TWO_PRODUCTS:
-            mean = functional.linear(inputs, self.weight_mean, self.bias_mean)
-            sigma = functional.linear(inputs * noise_in, self.weight_sigma, self.bias_sigma)
-            return torch.addcmul(mean, sigma, noise_out)
+        noise_out = noise[self.weight_mean.shape[1] :]
         if self.bias_mean is None:
             bias = self.bias_sigma * noise_out
         else:
@@ -92,20 +84,12 @@ class NoisyLinear(nn.Module):
         return noisy_product(inputs, self.weight_mean, self.weight_sigma, bias, noise)
 
 
-class Stream(nn.Sequential):
-    """Hidden layer, ReLU, and the layer of atoms."""
+class PlainLinear(nn.Linear):
+    """A linear layer without noise, to be called like one with it."""
 
-    def forward(self, features: Tensor, noises: Sequence[Tensor] = ()) -> Tensor:
-        """Atoms of one row or of several, one after the other, [batch, rows · atoms].
-
-        Args:
-            features: [batch, features].
-            noises: of the two layers; if there are none, each does what it does by itself.
-        """
-        hidden, _, head = self
-        if not noises:
-            return cast(Tensor, head(hidden(features).relu_()))
-        return cast(Tensor, head(hidden(features, noises[0]).relu_(), noises[1]))
+    def forward(self, inputs: Tensor, noise: Tensor | None = None) -> Tensor:
+        """The layer's outputs, [batch, outputs]."""
+        return super().forward(inputs)
 
 
 class RainbowNetwork(nn.Module):
@@ -123,20 +107,23 @@ class RainbowNetwork(nn.Module):
     def __init__(self, settings: NetworkSettings, generator: torch.Generator) -> None:
         super().__init__()
         self.settings = settings
-        self.torso, num_features = _torso(settings, generator)
-        outputs = {"value": 1, "advantage": settings.num_actions}
-        self.streams = nn.ModuleDict(
-            {
-                name: Stream(
-                    _linear(settings, num_features, settings.hidden_size, generator, True),
-                    nn.ReLU(),
-                    _linear(
-                        settings, settings.hidden_size, rows * settings.num_atoms, generator, False
-                    ),
-                )
-                for name, rows in outputs.items()
-            }
+        self.torso = Torso(
+            settings.input_shape,
+            settings.torso,
+            largest_pixel=settings.largest_pixel,
+            generator=generator,
+            # Of a single small layer there is little to share.
+            largest_share=None if len(settings.torso) > 1 else 0.0,
         )
+        num_features = self.torso.num_features
+        self.streams = nn.ModuleDict()
+        hidden: nn.Module | None = None
+        for name, rows in (("value", 1), ("advantage", settings.num_actions)):
+            if hidden is None or not settings.shares_hidden:
+                hidden = _linear(settings, num_features, settings.hidden_size, generator, True)
+            num_outputs = rows * settings.num_atoms
+            last = _linear(settings, settings.hidden_size, num_outputs, generator, False)
+            self.streams[name] = nn.Sequential(hidden, nn.ReLU(), last)
         atoms = support(settings.least_value, settings.most_value, settings.num_atoms)
         self.register_buffer("atoms", atoms, persistent=False)
         self._generator = generator
@@ -150,20 +137,24 @@ class RainbowNetwork(nn.Module):
         Args:
             states: uint8, [batch, channels, height, width].
         """
-        if states.shape[1:] != self.settings.input_shape:
-            rule = f"have shape [batch, {', '.join(map(str, self.settings.input_shape))}]"
-            raise require.refuse("states", rule, tuple(states.shape))
-        # One product instead of a conversion and a quotient.
-        pixels = states * (1.0 / self.settings.largest_pixel)
-        if len(self.settings.torso) > 1:
-            # Deep torsos are faster with the channels of a pixel side by side; a single
-            # convolution does not earn back the rearrangement.
-            pixels = pixels.contiguous(memory_format=torch.channels_last)
-        features = self.torso(pixels).flatten(1)
-        noises = self.draw_noises()
-        value = self.streams["value"](features, noises[:2]).unsqueeze(1)
-        advantage = self.streams["advantage"](features, noises[2:])
-        advantage = advantage.view(-1, self.settings.num_actions, self.settings.num_atoms)
+        return self.heads(self.torso(states))
+
+    def heads(self, features: Tensor) -> Tensor:
+        """Logits under fresh noise, [batch, actions, atoms].
+
+        Args:
+            features: of the torso, [batch, features].
+        """
+        noises = iter(self.draw_noises() or [None] * 4)
+        hidden: dict[nn.Module, Tensor] = {}
+        outputs = {}
+        for name, (first, _, last) in self.streams.items():
+            if first not in hidden:
+                hidden[first] = first(features, next(noises)).relu_()
+            outputs[name] = last(hidden[first], next(noises))
+        value = outputs["value"].unsqueeze(1)
+        shape = (-1, self.settings.num_actions, self.settings.num_atoms)
+        advantage = outputs["advantage"].view(shape)
         return advantage + (value - advantage.mean(dim=1, keepdim=True))
 
     def draw_noises(self) -> Sequence[Tensor]:
@@ -196,32 +187,6 @@ def _linear(
         return NoisyLinear(
             num_inputs, num_outputs, settings.sigma0, generator, has_mean_bias=is_hidden
         )
-    layer = nn.Linear(num_inputs, num_outputs, device="meta").to_empty(device="cpu")
-    _initialise(layer, num_inputs, generator)
+    layer = PlainLinear(num_inputs, num_outputs, device="meta").to_empty(device="cpu")
+    initialise(layer, num_inputs, generator)
     return layer
-
-
-def _torso(settings: NetworkSettings, generator: torch.Generator) -> tuple[nn.Sequential, int]:
-    """The convolutions, and how many features come out of them."""
-    channels, height, width = settings.input_shape
-    layers: list[nn.Module] = []
-    for row in settings.torso:
-        layer = nn.Conv2d(channels, row.channels, row.size, row.stride, device="meta")
-        layer.to_empty(device="cpu")
-        _initialise(layer, channels * row.size**2, generator)
-        layers += [layer, nn.ReLU(inplace=True)]
-        channels = row.channels
-        height, width = ((n - row.size) // row.stride + 1 for n in (height, width))
-        if height < 1 or width < 1:
-            raise require.refuse("torso", f"fit {settings.input_shape}", settings.torso)
-    return nn.Sequential(*layers), channels * height * width
-
-
-def _initialise(layer: nn.Module, fan_in: int, generator: torch.Generator) -> None:
-    """Weights and biases from U(±1/√fan_in), torch's own law, without torch's own generator.
-
-    Layers come here without values, by way of the meta device, lest that generator be drawn from.
-    """
-    bound = 1.0 / math.sqrt(fan_in)
-    for parameter in layer.parameters():
-        nn.init.uniform_(parameter, -bound, bound, generator=generator)

@@ -1,19 +1,25 @@
 """Factorised noise, and products with weights that it is part of.
 
-A noisy weight μ + σ ⊙ f(ε_out)f(ε_in)ᵀ is as large as its layer and lives for one product, forwards
-and backwards. Written to memory as a whole it costs more than the product; it is therefore made
-block by block, each small enough to stay in the processor's cache until the product has read it.
+A noisy weight μ + σ ⊙ f(ε_out)f(ε_in)ᵀ is as large as its layer and lives for one product. Written
+to memory as a whole it costs more than the product; on a processor it is therefore made block by
+block, each small enough to stay in the cache until the product has read it. Needs torch and numba.
 """
 
-from typing import Any, cast
-
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
-# 2 MB of floats. Graphics processors take a layer whole.
-_BLOCK_SIZE = 2**19
+from ezgreedy.compilation import jit, jit_borrowing, jit_sums
+
+# A megabyte of floats.
+_BLOCK_SIZE = 2**18
+
+# Up to here a batch is multiplied while the weight is read, without writing a noisy one.
+_MOST_ROWS_BY_HAND = 8
+
+_Floats = NDArray[np.float32]
 
 
 def signed_root_noise(size: int, generator: torch.Generator, device: torch.device) -> Tensor:
@@ -40,61 +46,95 @@ def noisy_product(
         bias: b, [outputs].
         noise: ε_in, then ε_out, [inputs + outputs].
     """
-    if _rows_of_block(mean) == len(mean):
+    if torch.is_grad_enabled() or mean.device.type != "cpu":
         num_inputs = mean.shape[1]
         outer = torch.outer(noise[num_inputs:], noise[:num_inputs])
         return functional.linear(inputs, torch.addcmul(mean, sigma, outer), bias)
-    if torch.is_grad_enabled():
-        apply: Any = _NoisyProduct.apply  # without annotations in some versions of torch
-        return cast(Tensor, apply(inputs, mean, sigma, bias, noise))
-    return _product(inputs, mean, sigma, bias, noise)
+    if len(inputs) <= _MOST_ROWS_BY_HAND:
+        outputs = inputs.new_empty(len(inputs), len(mean))
+        arrays = (each.detach().numpy() for each in (inputs, mean, sigma, bias, noise))
+        _multiply_few(*arrays, outputs.numpy())
+        return outputs
+    return NoisyBlocks(mean, sigma).product(inputs, bias, noise)
 
 
-def _product(inputs: Tensor, mean: Tensor, sigma: Tensor, bias: Tensor, noise: Tensor) -> Tensor:
-    outputs = inputs.new_empty(len(inputs), len(mean))
-    noise_in, noise_out = noise.split_with_sizes(mean.shape[::-1])
-    num_rows = _rows_of_block(mean)
-    scratch = torch.empty_like(mean[:num_rows])
-    for first in range(0, len(mean), num_rows):
-        rows = slice(first, first + num_rows)
-        weight = scratch[: len(mean) - first]
-        torch.outer(noise_out[rows], noise_in, out=weight)
-        torch.addcmul(mean[rows], sigma[rows], weight, out=weight)
-        torch.addmm(bias[rows], inputs, weight.t(), out=outputs[:, rows])
-    return outputs
+class NoisyBlocks:
+    """A noisy weight on a processor, some rows at a time.
+
+    Args:
+        mean: μ, [outputs, inputs]; read where it is, whenever a product is asked for.
+        sigma: σ, like the mean.
+    """
+
+    def __init__(self, mean: Tensor, sigma: Tensor) -> None:
+        num_outputs, self._num_inputs = mean.shape
+        num_blocks = -(-mean.numel() // _BLOCK_SIZE)
+        num_rows = -(-num_outputs // num_blocks)
+        means, sigmas = mean.detach().numpy(), sigma.detach().numpy()
+        self._scratch = torch.empty(num_rows, self._num_inputs)
+        self._blocks = []
+        for first in range(0, num_outputs, num_rows):
+            rows = slice(first, min(first + num_rows, num_outputs))
+            weight = self._scratch[: rows.stop - first]
+            self._blocks.append((rows, means[rows], sigmas[rows], weight, weight.numpy()))
+
+    def product(self, inputs: Tensor, bias: Tensor, noise: Tensor) -> Tensor:
+        """x·Wᵀ + b, not differentiable, [batch, outputs]; see `noisy_product`."""
+        if len(self._blocks) == 1:
+            return torch.addmm(bias, inputs, self._weight(0, noise).t())
+        outputs = inputs.new_empty(len(inputs), len(bias))
+        for number, (rows, *_) in enumerate(self._blocks):
+            weight = self._weight(number, noise)
+            torch.addmm(bias[rows], inputs, weight.t(), out=outputs[:, rows])
+        return outputs
+
+    def add_back(self, delta: Tensor, noise: Tensor, of_inputs: Tensor) -> None:
+        """Add δ·W, the gradient of the product's inputs, to what is there.
+
+        Args:
+            delta: the gradient of its outputs, [batch, outputs].
+            noise: as for the product.
+            of_inputs: [batch, inputs].
+        """
+        for number, (rows, *_) in enumerate(self._blocks):
+            of_inputs.addmm_(delta[:, rows], self._weight(number, noise))
+
+    def _weight(self, number: int, noise: Tensor) -> Tensor:
+        """One block of rows, in memory that the next one overwrites."""
+        rows, mean, sigma, weight, array = self._blocks[number]
+        noises = noise.numpy()
+        noise_in, noise_out = noises[: self._num_inputs], noises[self._num_inputs :]
+        _add_noise(mean, sigma, noise_out[rows], noise_in, array)
+        return weight
 
 
-class _NoisyProduct(torch.autograd.Function):
-    """The same, and its gradients: of the mean δᵀx, of σ that times ε_out ε_inᵀ, of x δ·W."""
-
-    @staticmethod
-    def forward(
-        ctx: Any, inputs: Tensor, mean: Tensor, sigma: Tensor, bias: Tensor, noise: Tensor
-    ) -> Tensor:
-        ctx.save_for_backward(inputs, mean, sigma, noise)
-        return _product(inputs, mean, sigma, bias, noise)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, delta: Tensor) -> tuple[Tensor | None, ...]:
-        inputs, mean, sigma, noise = ctx.saved_tensors
-        of_mean, of_sigma = torch.empty_like(mean), torch.empty_like(sigma)
-        of_inputs = torch.zeros_like(inputs)
-        noise_in, noise_out = noise.split_with_sizes(mean.shape[::-1])
-        num_rows = _rows_of_block(mean)
-        scratch = torch.empty_like(mean[:num_rows])
-        for first in range(0, len(mean), num_rows):
-            rows = slice(first, first + num_rows)
-            weight, part = scratch[: len(mean) - first], delta[:, rows]
-            torch.outer(noise_out[rows], noise_in, out=weight)
-            torch.mm(part.t(), inputs, out=of_mean[rows])
-            torch.mul(of_mean[rows], weight, out=of_sigma[rows])
-            torch.addcmul(mean[rows], sigma[rows], weight, out=weight)
-            of_inputs.addmm_(part, weight)
-        return of_inputs, of_mean, of_sigma, delta.sum(dim=0), None
+@jit_borrowing
+def _add_noise(
+    mean: _Floats, sigma: _Floats, noise_out: _Floats, noise_in: _Floats, weight: _Floats
+) -> None:
+    for row in range(mean.shape[0]):
+        for column in range(mean.shape[1]):
+            noise = noise_out[row] * noise_in[column]
+            weight[row, column] = mean[row, column] + sigma[row, column] * noise
 
 
-def _rows_of_block(weight: Tensor) -> int:
-    """As many rows as fit, in blocks of about one size."""
-    num_blocks = -(-weight.numel() // _BLOCK_SIZE) if weight.device.type == "cpu" else 1
-    return -(-len(weight) // num_blocks)
+@jit
+def _multiply_few(
+    inputs: _Floats, mean: _Floats, sigma: _Floats, bias: _Floats, noise: _Floats, outputs: _Floats
+) -> None:
+    """μx + ε_out ⊙ σ(ε_in ⊙ x) + b of a few rows x."""
+    num_outputs, num_inputs = mean.shape
+    noisy_inputs = inputs * noise[:num_inputs]
+    for unit in range(num_outputs):
+        for row in range(len(inputs)):
+            exact = _dot(mean[unit], inputs[row])
+            noisy = _dot(sigma[unit], noisy_inputs[row])
+            outputs[row, unit] = exact + noisy * noise[num_inputs + unit] + bias[unit]
+
+
+@jit_sums
+def _dot(one: _Floats, other: _Floats) -> np.float32:
+    total = np.float32(0.0)
+    for index in range(len(one)):
+        total += one[index] * other[index]
+    return total

@@ -17,7 +17,8 @@ class LearnerSettings:
         discount: γ of one agent step.
         updates_per_target_sync: every how many updates the target network becomes a copy of the
             online one; 1 means that there is no target network but the online one.
-        largest_gradient_norm: gradients of a larger norm, over all parameters, are scaled down.
+        largest_gradient_norm: gradients of a larger norm, over all parameters, are scaled down;
+            None to leave them as they are.
         uses_double_q: whether the online network chooses the action that the target values; if
             not, the target network does both.
     """
@@ -29,12 +30,14 @@ class LearnerSettings:
     discount: float = 0.99  # table of the paper
     updates_per_target_sync: int = 2_000  # table of the paper: 32K frames, 16 to an update
     # In no text of the paper or of Hessel et al.; DQN Zoo, by authors of both, clips at 10.
-    largest_gradient_norm: float = 10.0
+    largest_gradient_norm: float | None = 10.0
     uses_double_q: bool = True  # Hessel et al.
 
     def __post_init__(self) -> None:
         for name in ("learning_rate", "adam_epsilon", "largest_gradient_norm"):
             value = getattr(self, name)
+            if value is None and name == "largest_gradient_norm":
+                continue
             if not require.number(name, value, 0.0) > 0.0:
                 raise require.refuse(name, "be positive", value)
         for name in ("batch_size", "num_steps", "updates_per_target_sync"):
@@ -88,6 +91,8 @@ class Convolution:
 
 
 ATARI_TORSO = (Convolution(32, 8, 4), Convolution(64, 4, 2), Convolution(64, 3, 1))
+# Data-efficient Rainbow (van Hasselt et al. 2019): 576 features.
+DER_TORSO = (Convolution(32, 5, 5), Convolution(64, 5, 5))
 # MinAtar's own DQN: one small layer before 128 hidden units.
 MINATAR_TORSO = (Convolution(16, 3),)
 
@@ -101,6 +106,7 @@ class NetworkSettings:
         input_shape: of a state, [channels, height, width].
         torso: convolutions, first to last.
         hidden_size: units of the hidden layer of each stream.
+        shares_hidden: whether both streams have the same hidden layer.
         num_atoms: how many atoms a value's distribution has.
         least_value: the first atom.
         most_value: the last atom.
@@ -112,6 +118,7 @@ class NetworkSettings:
     input_shape: tuple[int, int, int] = (4, 84, 84)
     torso: tuple[Convolution, ...] = ATARI_TORSO
     hidden_size: int = 512
+    shares_hidden: bool = False
     num_atoms: int = 51
     least_value: float = -10.0
     most_value: float = 10.0
@@ -122,6 +129,7 @@ class NetworkSettings:
     def __post_init__(self) -> None:
         require.integer("num_actions", self.num_actions, least=1)
         require.integer("hidden_size", self.hidden_size, least=1)
+        require.flag("shares_hidden", self.shares_hidden)
         require.integer("num_atoms", self.num_atoms, least=2)
         if not self.least_value < self.most_value:
             raise require.refuse("least_value", f"be less than {self.most_value}", self.least_value)

@@ -19,15 +19,24 @@ from ezgreedy.requirements import FloatArray, IntArray
 
 
 class Batch(NamedTuple):
-    """What one update learns from; states live in buffers that the next batch overwrites."""
+    """What one update learns from; frames live in a buffer that the next batch overwrites."""
 
-    states: ByteArray  # [batch, stack · channels, height, width]
+    frames: ByteArray  # states, then next states: [2, batch, stack · channels, height, width]
     actions: IntArray
     returns: NDArray[np.float32]
     discounts: NDArray[np.float32]
-    next_states: ByteArray  # like states
     weights: FloatArray
     slots: IntArray
+
+    @property
+    def states(self) -> ByteArray:
+        """Where the actions were taken, [batch, stack · channels, height, width]."""
+        return self.frames[0]
+
+    @property
+    def next_states(self) -> ByteArray:
+        """Where the returns end, like `states`."""
+        return self.frames[1]
 
 
 class ReplayMemory:
@@ -57,7 +66,7 @@ class ReplayMemory:
         self._returns = np.zeros(frames.capacity, dtype=np.float32)
         self._discounts = np.zeros(frames.capacity, dtype=np.float32)
         self._next_slots = np.zeros(frames.capacity, dtype=np.int64)
-        self._buffers: tuple[ByteArray, ByteArray] | None = None
+        self._buffer: ByteArray | None = None
 
     def __len__(self) -> int:
         return len(self._priorities)
@@ -110,17 +119,17 @@ class ReplayMemory:
             self._priorities.add(slot)
 
     def sample(self, batch_size: int) -> Batch:
-        """Draw transitions; the arrays of states are used again for the next batch of this size."""
+        """Draw transitions; the array of frames is used again for the next batch of this size."""
         slots, _, weights = self._priorities.sample(batch_size)
-        if self._buffers is None or len(self._buffers[0]) != batch_size:
-            self._buffers = (self._frames.new_batch(batch_size), self._frames.new_batch(batch_size))
-        states, next_states = self._buffers
+        if self._buffer is None or self._buffer.shape[1] != batch_size:
+            self._buffer = np.stack([self._frames.new_batch(batch_size) for _ in range(2)])
+        self._frames.gather(slots, self._buffer[0])
+        self._frames.gather(self._next_slots[slots], self._buffer[1])
         return Batch(
-            self._frames.gather(slots, states),
+            self._buffer,
             self._actions[slots],
             self._returns[slots],
             self._discounts[slots],
-            self._frames.gather(self._next_slots[slots], next_states),
             weights,
             slots,
         )

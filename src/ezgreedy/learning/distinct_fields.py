@@ -1,0 +1,276 @@
+"""Which receptive fields of a batch of frames are the same? Each distinct one gets a number.
+
+Most of an Atari screen stays as it is from one frame to the next, and much of it looks like the
+rest of it: a batch of 32 transitions has 14,400 fields of 5 × 5 pixels in four frames, of which in
+most games fewer than one in five differs from all others. A convolution that computes each distinct
+field once therefore gives the same result, up to the order of sums, for a fraction of the work.
+
+A field of the first layer is a patch of bytes. A field of a deeper layer is a patch of the numbers
+of the fields below it, so one function numbers them all: it hashes a patch, looks it up in a table
+of the distinct ones, and compares it byte for byte with the one it finds there. Two patches of one
+hash are therefore told apart, and a collision costs a little time and nothing else. Needs numba.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ezgreedy import requirements as require
+from ezgreedy.compilation import jit
+from ezgreedy.learning.settings import Convolution
+
+Ids = NDArray[np.int32]
+Origins = NDArray[np.uint64]
+_Words = NDArray[np.uint64]
+
+_WORD = 8  # bytes
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # odd, with bits all over
+_HALF = np.uint64(32)
+
+
+@dataclass(frozen=True)
+class LayerFields:
+    """The distinct fields of one layer.
+
+    The states of a batch come in two groups, and fields are numbered so that each group has a
+    range: first what is seen in the first group only, then what is seen in both, then the rest.
+
+    Args:
+        ids: the number of the field at every place, [states, height, width].
+        origins: where the first field of each number begins, in elements of the array below it.
+        first: how many are seen in the first group; they are numbers 0, 1, …
+        second: the first number that is seen in the second group; those behind it are too.
+    """
+
+    ids: Ids
+    origins: Origins
+    first: int
+    second: int
+
+    @property
+    def num_distinct(self) -> int:
+        """How many there are."""
+        return len(self.origins)
+
+    @property
+    def share(self) -> float:
+        """Distinct fields to one place."""
+        return self.num_distinct / max(self.ids.size, 1)
+
+
+@dataclass(frozen=True)
+class Fields:
+    """The distinct fields of a batch of frames, layer by layer.
+
+    Args:
+        frames: uint8, [states, planes, height, width].
+        split: how many of the states are the first group.
+        layers: first to last.
+    """
+
+    frames: NDArray[np.uint8]
+    split: int
+    layers: tuple[LayerFields, ...]
+
+
+def find_fields(
+    frames: NDArray[np.uint8],
+    torso: Sequence[Convolution],
+    split: int | None = None,
+    largest_share: float = 1.0,
+) -> Fields | None:
+    """Number the distinct fields of every layer; None if there are too many in the first.
+
+    Args:
+        frames: uint8, [states, planes, height, width].
+        torso: the convolutions, first to last.
+        split: how many of the states are the first group; all of them if None.
+        largest_share: give up if more than so many fields of the first layer are distinct, for
+            then there is little to gain.
+    """
+    if frames.dtype != np.uint8 or frames.ndim != 4:
+        received = require.Described(f"{frames.dtype} of shape {frames.shape}")
+        raise require.refuse("frames", "be uint8, [states, planes, height, width]", received)
+    split = len(frames) if split is None else require.integer("split", split, 0, len(frames))
+    frames = np.ascontiguousarray(frames)
+    places = used_places(frames.shape[2:], tuple(torso))
+    layers: list[LayerFields] = []
+    below: NDArray[Any] = frames
+    for row, (height, width) in zip(torso, places, strict=True):
+        layer = _number(below, row, height, width, split)
+        if not layers and layer.share > largest_share:
+            return None
+        layers.append(layer)
+        below = layer.ids[:, None]
+    return Fields(frames, split, tuple(layers))
+
+
+@cache
+def used_places(
+    sides: tuple[int, ...], torso: tuple[Convolution, ...]
+) -> tuple[tuple[int, int], ...]:
+    """How many places each layer has that something above it reads, (height, width) each.
+
+    A layer may compute rows and columns at its far edges that the next one's stride leaves out.
+    """
+    heights_and_widths: list[tuple[int, int]] = []
+    for side in sides:
+        sizes = [side]
+        for row in torso:
+            sizes.append((sizes[-1] - row.size) // row.stride + 1)
+        used = [sizes[-1]]
+        for row in reversed(torso[1:]):
+            used.append((used[-1] - 1) * row.stride + row.size)
+        heights_and_widths.append(tuple(reversed(used)))  # type: ignore[arg-type]
+    return tuple(zip(*heights_and_widths, strict=True))  # type: ignore[arg-type]
+
+
+def _number(
+    below: NDArray[Any], row: Convolution, height: int, width: int, split: int
+) -> LayerFields:
+    """The fields of one layer over an array [states, planes, rows, columns]."""
+    item = below.itemsize
+    origins = _origins(below.shape, row.stride, height, width)
+    words_of_field = _words_of_field(below.shape, item, row.size)
+    data = below.reshape(-1).view(np.uint8)
+    last = int(origins[-1]) * item + int(words_of_field.offsets[-1]) + _WORD
+    if last > len(data):  # the last words reach over the end
+        data = np.concatenate([data, np.zeros(last - len(data), np.uint8)])
+    words = np.ndarray((len(data) - _WORD + 1,), np.uint64, data, strides=(1,))
+    ids, found, first, second = _numbered(
+        words, origins * np.uint64(item), *words_of_field, split * height * width
+    )
+    shape = (len(below), height, width)
+    return LayerFields(ids.reshape(shape), origins[found], first, second)
+
+
+@cache
+def _origins(shape: tuple[int, ...], stride: int, height: int, width: int) -> Origins:
+    """Where the fields of all places of all states begin, in elements."""
+    columns, pitch = shape[-1], int(np.prod(shape[1:]))
+    grid = (np.arange(height)[:, None] * columns + np.arange(width)) * stride
+    origins = np.arange(shape[0])[:, None] * pitch + grid.reshape(-1)
+    return origins.reshape(-1).astype(np.uint64)
+
+
+class _WordsOfField(NamedTuple):
+    """The 64-bit words that a field consists of."""
+
+    offsets: NDArray[np.uint64]  # in bytes from the field's origin
+    multipliers: NDArray[np.uint64]  # what each is multiplied by in the field's hash
+    mask: np.uint64  # the bits of them that count
+
+
+@cache
+def _words_of_field(shape: tuple[int, ...], item: int, size: int) -> _WordsOfField:
+    """Of fields of this size, over elements of so many bytes.
+
+    Words of one row of a field may overlap; those of a row shorter than a word are masked.
+    """
+    _, planes, rows, columns = shape
+    num_bytes = size * item
+    starts = list(range(0, num_bytes - _WORD + 1, _WORD)) or [0]
+    if num_bytes > _WORD and num_bytes % _WORD:
+        starts.append(num_bytes - _WORD)
+    offsets = [
+        (plane * rows + row) * columns * item + start
+        for plane in range(planes)
+        for row in range(size)
+        for start in starts
+    ]
+    mask = 2 ** (8 * min(num_bytes, _WORD)) - 1
+    # Random, odd, and the same everywhere.
+    rng = np.random.default_rng(0)
+    multipliers = rng.integers(0, 2**64, len(offsets), dtype=np.uint64) | np.uint64(1)
+    return _WordsOfField(np.array(offsets, dtype=np.uint64), multipliers, np.uint64(mask))
+
+
+@jit
+def _numbered(
+    words: _Words,
+    origins: Origins,
+    offsets: NDArray[np.uint64],
+    multipliers: NDArray[np.uint64],
+    mask: np.uint64,
+    split: int,
+) -> tuple[Ids, Origins, int, int]:
+    """Number the patches that begin at some origins.
+
+    Returns the number of each, which origin each number was first met at, how many of them
+    are met before position `split`, and the first number that is met from there on.
+    """
+    num_slots, shift = 1, np.uint64(64)
+    while num_slots < 2 * len(origins):
+        num_slots *= 2
+        shift -= np.uint64(1)
+    slots = np.full(num_slots, -1, dtype=np.int32)
+    last_slot = np.uint64(num_slots - 1)
+    ids = np.empty(len(origins), dtype=np.int32)
+    found = np.empty(len(origins), dtype=np.int64)
+    hashes = np.empty(len(origins), dtype=np.uint64)
+    is_in_second = np.zeros(len(origins), dtype=np.bool_)
+    num_found = num_first = 0
+    for position in range(len(origins)):
+        if position == split:
+            num_first = num_found
+        origin = origins[position]
+        code = np.uint64(0)
+        for index in range(len(offsets)):
+            code += (words[origin + offsets[index]] & mask) * multipliers[index]
+        code ^= code >> _HALF
+        slot = (code * _MULTIPLIER) >> shift
+        while True:
+            number = slots[slot]
+            if number < 0:
+                number = num_found
+                slots[slot] = number
+                found[number] = position
+                hashes[number] = code
+                num_found += 1
+                break
+            if hashes[number] == code and _same(
+                words, origin, origins[found[number]], offsets, mask
+            ):
+                break
+            slot = (slot + np.uint64(1)) & last_slot
+        ids[position] = number
+        if position >= split:
+            is_in_second[number] = True
+    if split >= len(origins):
+        num_first = num_found
+    second = _sort_groups(ids, found, is_in_second, num_first)
+    return ids, found[:num_found].copy(), num_first, second
+
+
+@jit
+def _same(
+    words: _Words, one: np.uint64, other: np.uint64, offsets: NDArray[np.uint64], mask: np.uint64
+) -> bool:
+    difference = np.uint64(0)
+    for offset in offsets:
+        difference |= words[one + offset] ^ words[other + offset]
+    return (difference & mask) == np.uint64(0)
+
+
+@jit
+def _sort_groups(ids: Ids, found: Origins, is_in_second: NDArray[np.bool_], num_first: int) -> int:
+    """Renumber the first group's fields: those of that group only, then those of both."""
+    second = num_first
+    for number in range(num_first):
+        second -= is_in_second[number]
+    renumbered = np.empty(num_first, dtype=np.int32)
+    origins = found[:num_first].copy()
+    places = np.array([0, second])
+    for number in range(num_first):
+        group = np.int64(is_in_second[number])
+        renumbered[number] = places[group]
+        found[places[group]] = origins[number]
+        places[group] += 1
+    for position in range(len(ids)):
+        if ids[position] < num_first:
+            ids[position] = renumbered[ids[position]]
+    return second
