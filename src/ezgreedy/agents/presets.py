@@ -7,9 +7,9 @@ frames and one update is 16.
 from dataclasses import dataclass, field, replace
 
 from ezgreedy import requirements as require
-from ezgreedy.exploration.durations import DurationLaw, Fixed, Zeta
+from ezgreedy.exploration.durations import DurationLaw, Fixed, Zeta, matched_epsilon
 from ezgreedy.exploration.ez_greedy import EZGreedy
-from ezgreedy.exploration.schedules import Linear
+from ezgreedy.exploration.schedules import Linear, Schedule
 from ezgreedy.intrinsic.pseudo_counts import FORMS as BONUS_FORMS
 from ezgreedy.learning.settings import ATARI_TORSO, Convolution, LearnerSettings
 from ezgreedy.replay.prioritized import ImportanceExponent
@@ -24,6 +24,7 @@ class Preset:
         learner: how it learns.
         torso: convolutions of the networks, first to last.
         hidden_size: units of the hidden layer of each of a network's two streams.
+        shares_hidden: whether both streams have the same hidden layer.
         num_atoms: how many atoms a value's distribution has.
         least_value: the first atom.
         most_value: the last atom.
@@ -32,6 +33,8 @@ class Preset:
         evaluation_epsilon: ε in evaluation.
         is_noisy_in_evaluation: whether the networks' noise stays on there.
         durations: how long an exploratory action is repeated; `Fixed(1)` is ε-greedy.
+        matches_budget: whether to lower ε so far that the share of exploratory steps is what ε
+            would be without repeats; if not, ε is how often repeats start, as in the paper.
         bonus_scale: β of the intrinsic reward for rare frames; 0 for none.
         bonus_form: how a pseudo-count becomes a reward, see `intrinsic.pseudo_counts`.
         replay_capacity: how many transitions are remembered.
@@ -45,6 +48,7 @@ class Preset:
     learner: LearnerSettings = field(default_factory=LearnerSettings)
     torso: tuple[Convolution, ...] = ATARI_TORSO
     hidden_size: int = 512  # Hessel et al.
+    shares_hidden: bool = False  # Hessel et al.
     num_atoms: int = 51  # Hessel et al.
     least_value: float = -10.0  # Hessel et al.
     most_value: float = 10.0  # Hessel et al.
@@ -54,6 +58,7 @@ class Preset:
     evaluation_epsilon: float = 0.0  # table of the paper
     is_noisy_in_evaluation: bool = True  # DQN Zoo; the paper does not say
     durations: DurationLaw = field(default_factory=lambda: Fixed(1))
+    matches_budget: bool = False
     bonus_scale: float = 0.0
     bonus_form: str = "bellemare"  # the paper follows Bellemare et al. (2016)
     replay_capacity: int = 1_000_000  # table of the paper
@@ -74,6 +79,8 @@ class Preset:
             require.integer(name, getattr(self, name), least=1)
         require.number("priority_exponent", self.priority_exponent, 0.0)
         require.flag("is_noisy_in_evaluation", self.is_noisy_in_evaluation)
+        require.flag("matches_budget", self.matches_budget)
+        require.flag("shares_hidden", self.shares_hidden)
         require.one_of("bonus_form", self.bonus_form, BONUS_FORMS)
         if not isinstance(self.durations, DurationLaw):
             raise require.refuse_type("durations", "be a duration law", self.durations)
@@ -94,6 +101,9 @@ RAINBOW_EPS = replace(
 
 RAINBOW_EZ = replace(RAINBOW_EPS, name="rainbow-ez", durations=Zeta(mu=2.0, cap=100))
 
+# A control of ours, not of the paper: as many exploratory steps as rainbow-eps has.
+RAINBOW_EZ_BUDGET = replace(RAINBOW_EZ, name="rainbow-ez-budget", matches_budget=True)
+
 RAINBOW_CTS = replace(
     RAINBOW_EPS,
     name="rainbow-cts",
@@ -102,7 +112,10 @@ RAINBOW_CTS = replace(
     bonus_scale=0.0005,
 )
 
-PRESETS = {preset.name: preset for preset in (RAINBOW, RAINBOW_EPS, RAINBOW_EZ, RAINBOW_CTS)}
+PRESETS = {
+    preset.name: preset
+    for preset in (RAINBOW, RAINBOW_EPS, RAINBOW_EZ, RAINBOW_EZ_BUDGET, RAINBOW_CTS)
+}
 
 
 def explorer(
@@ -125,4 +138,13 @@ def explorer(
             steps=max(epsilon.steps // lanes, 1),
             first_step=epsilon.first_step // lanes,
         )
+    if preset.matches_budget:
+        epsilon = _matched(epsilon, preset.durations)
     return EZGreedy(num_actions, epsilon, preset.durations, lanes, seed)
+
+
+def _matched(shares: float | Linear, durations: DurationLaw) -> float | Schedule:
+    """The ε whose share of exploratory steps is a given one, at every step."""
+    if isinstance(shares, Linear):
+        return lambda step: matched_epsilon(shares(step), durations)
+    return matched_epsilon(shares, durations)

@@ -237,6 +237,7 @@ def network_settings(preset: Preset, surface: Surface) -> NetworkSettings:
         input_shape=(planes, height, width),
         torso=preset.torso,
         hidden_size=preset.hidden_size,
+        shares_hidden=preset.shares_hidden,
         num_atoms=preset.num_atoms,
         least_value=preset.least_value,
         most_value=preset.most_value,

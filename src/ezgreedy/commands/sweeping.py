@@ -10,10 +10,10 @@ from typing import Any
 
 from ezgreedy import requirements as require
 from ezgreedy.commands.reproducing import num_cores
-from ezgreedy.commands.training import require_packages
+from ezgreedy.commands.training import SCALES, require_packages
 
 # Named here, so that `--help` needs NumPy alone; a test holds the list to the registry.
-SWEEPS = ("atari57-rainbow", "atari57-r2d2", "atari-durations", "minatar")
+SWEEPS = ("atari57-rainbow", "atari57-r2d2", "atari-durations", "atari100k", "minatar")
 ENGINES = ("local", "ray")
 STATUS = "status"
 _NAMES_TOLD = 3
@@ -43,7 +43,9 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     sweep.add_argument("--seeds", type=int, metavar="N", help="seeds 0 to N - 1")
     sweep.add_argument("--frames", type=int, metavar="N", help="emulator frames of each run")
     sweep.add_argument(
-        "--scale", metavar="SCALE", help="paper or laptop (default: paper; of minatar: laptop)"
+        "--scale",
+        metavar="SCALE",
+        help=f"{', '.join(SCALES)} (default: that of the sweep)",
     )
     sweep.add_argument(
         "--set",

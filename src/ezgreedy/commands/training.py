@@ -10,10 +10,10 @@ from ezgreedy import requirements as require
 
 # Named here, so that `--help` needs NumPy alone; a test holds the list to the presets.
 AGENTS = (
-    *("rainbow", "rainbow-eps", "rainbow-ez", "rainbow-cts"),
+    *("rainbow", "rainbow-eps", "rainbow-ez", "rainbow-ez-budget", "rainbow-cts"),
     *("r2d2", "r2d2-rnd", "r2d2-bootstrap", "r2d2-ez"),
 )
-_SCALES = ("paper", "laptop")
+SCALES = ("paper", "laptop", "atari100k", "atari100k-dopamine")
 
 
 def add_parsers(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -46,10 +46,12 @@ def add_parsers(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     train.add_argument("--seed", type=int, default=0, help="of everything random (default: 0)")
     train.add_argument(
         "--scale",
-        choices=_SCALES,
+        choices=SCALES,
         default="paper",
         help="paper: the published settings; laptop: a million frames, a replay of 100,000, "
-        "schedules and evaluations shortened to match (default: paper)",
+        "schedules and evaluations shortened to match; atari100k: data-efficient Rainbow, 100,000 "
+        "steps and an evaluation of 100 episodes at the end; atari100k-dopamine: the same with "
+        "the network and numbers of Dopamine (default: paper)",
     )
     train.add_argument("--device", metavar="DEVICE", help="cpu or cuda (default: cpu)")
     train.add_argument(

@@ -27,7 +27,6 @@ from ezgreedy.fleet.status import SECONDS_BETWEEN_VIEWS, Gauges
 from ezgreedy.fleet.transport import LEAST_WINDOWS_PER_CALL
 from ezgreedy.replay.limiter import SamplesPerInsert
 from ezgreedy.running.settings import RunSettings
-from ezgreedy.seeding import role_seed
 
 CALLS_IN_FLIGHT = 2  # of each actor and of the learner: one at work, one at hand
 _MOST_SAVED_LANE_BYTES = 256_000_000
@@ -76,7 +75,7 @@ class FleetTraining:
             most_inserted=in_flight,
             most_sampled=preset.learner.batch_size,
         )
-        self._rng = np.random.default_rng(role_seed(settings.seed, "shards"))
+        self._rng = np.random.default_rng(settings.role_seed("shards"))
         self._num_snapshots = 0  # with those that came to nothing
         self._publication = Publication(self._staff, self.steps_per_call)
         self._examination = Examination(settings, self._staff)

@@ -22,9 +22,7 @@ class Examination:
 
     def num_due(self, frames: int) -> int:
         """How many there should have been by now; the last one is at the very end."""
-        between, most = self._settings.evaluation.frames_between, self._settings.frames
-        is_over = frames >= most
-        return 1 + min(frames, most) // between + int(is_over and most % between > 0)
+        return self._settings.evaluation.num_due(frames, self._settings.frames)
 
     def is_behind(self, frames: int) -> bool:
         """Whether the evaluator has not even begun with what is due."""

@@ -83,7 +83,7 @@ class UpdateReport(NamedTuple):
 
 def agent_seed(settings: RunSettings) -> int:
     """What all of an agent's streams come from: the same as in one process."""
-    return role_seed(settings.seed, "agent")
+    return settings.role_seed("agent")
 
 
 def preset_of(settings: RunSettings) -> SequencePreset:
@@ -127,7 +127,7 @@ class ActorRole:
             state: to go on from.
         """
         self._key = Key(number, incarnation, 0)
-        environments = _again(role_seed(settings.seed, "environments"), incarnation)
+        environments = _again(settings.role_seed("environments"), incarnation)
         first_lane = where.first_lane
         protocol = settings.protocol
         self._lanes = Lanes(
@@ -377,12 +377,12 @@ class EvaluatorRole:
         """The evaluation of this number, as a line of results without frames."""
         settings = self._settings
         load_weights(self._learner, weights)
-        seed = role_seed(settings.seed, "evaluation", number)
+        seed = settings.role_seed("evaluation", number)
         num_lanes = settings.evaluation.lanes
         lanes = Lanes(settings.game, num_lanes, settings.protocol, seed=seed)
         epsilon = preset_of(settings).evaluation_epsilon
         policy = R2D2Policy(self._learner, num_lanes, seed, epsilon)
-        found = evaluate(policy, lanes, settings.evaluation.frames)
+        found = evaluate(policy, lanes, settings.evaluation)
         assert found is not None
         return {"kind": "evaluation", **found.record()}
 

@@ -5,7 +5,7 @@ same generator gives the same interval. One trial resamples only to itself: its 
 and it is for whoever prints it to say that there was only one.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -148,3 +148,39 @@ def _checked(name: str, samples: ArrayLike) -> FloatArray:
     if array.ndim == 0 or array.size == 0:
         raise require.refuse(name, "hold at least one sample", array.tolist())
     return array.astype(np.float64)
+
+
+def stratified_difference_interval(
+    strata: Sequence[tuple[ArrayLike, ArrayLike | None]], level: float = 0.95
+) -> Interval:
+    """The mean over strata of mean(above) − mean(below), with a t interval over samples.
+
+    Variances are estimated within each stratum and each side, and the degrees of freedom are
+    Welch's and Satterthwaite's, so that the interval covers also with few samples a side. With a
+    single stratum this is Welch's interval; without a side below, Student's.
+
+    Args:
+        strata: independent samples above and below, two or more a side; None for nothing below.
+        level: the interval's nominal coverage.
+    """
+    from scipy.stats import t
+
+    level = require.number("level", level, 0.0, 1.0)
+    if not strata:
+        raise require.refuse("strata", "hold at least one", 0)
+    value = variance = denominator = 0.0
+    for above, below in strata:
+        for sign, side in ((1.0, above), (-1.0, below)):
+            if side is None:
+                continue
+            samples = _checked("strata", side)
+            if len(samples) < 2:
+                raise require.refuse("strata", "hold two samples or more a side", len(samples))
+            value += sign * float(samples.mean()) / len(strata)
+            part = float(samples.var(ddof=1)) / len(samples) / len(strata) ** 2
+            variance += part
+            denominator += part**2 / (len(samples) - 1)
+    if variance == 0.0:
+        return Interval(value, value, value)
+    half = float(t.ppf((1.0 + level) / 2.0, variance**2 / denominator)) * variance**0.5
+    return Interval(value, value - half, value + half)

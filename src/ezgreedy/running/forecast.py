@@ -30,6 +30,8 @@ MOST_SHARE_OF_MEMORY = 0.8
 # Python, PyTorch and games: 0.48 GB were seen, part of which processes share.
 _PROCESS_BYTES = 500_000_000
 # Two checkpoints of Atari's networks with their optimiser, by their number of weights.
+# Of a trained agent, in a game of middling length; the longest take 108,000.
+_FRAMES_OF_EPISODE = 4_000
 _CHECKPOINT_BYTES = 250_000_000
 _SMALL_CHECKPOINT_BYTES = 20_000_000
 _SMALL_FRAME = 2000  # pixels; MinAtar has 1,000 at most
@@ -244,8 +246,10 @@ def size(num_bytes: int) -> str:
 def _evaluations_too(settings: RunSettings) -> float:
     """Frames with evaluations for each frame of training; both are taken to cost the same."""
     evaluation = settings.evaluation
-    num_evaluations = 1 + -(-settings.frames // evaluation.frames_between)
-    return 1.0 + num_evaluations * evaluation.frames / settings.frames
+    frames = evaluation.frames
+    if evaluation.episodes is not None:
+        frames = min(frames, evaluation.episodes * _FRAMES_OF_EPISODE)
+    return 1.0 + evaluation.num_due(settings.frames, settings.frames) * frames / settings.frames
 
 
 def _rows_kept(settings: RunSettings, largest: int) -> int:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 from ezgreedy import requirements as require
+from ezgreedy.atari.atari100k import published
 from ezgreedy.atari.games import games, near
 from ezgreedy.atari.minatar import GAMES as MINATAR_GAMES
 from ezgreedy.atari.minatar import PREFIX as MINATAR_PREFIX
@@ -77,6 +78,13 @@ def sweeps() -> dict[str, Sweep]:
         Sweep("atari57-rainbow", atari, _RAINBOWS, num_seeds=5),  # 200M frames by default
         Sweep("atari57-r2d2", atari, _R2D2S, num_seeds=3),  # 30B frames by default
         Sweep("atari-durations", _DURATION_GAMES, ("r2d2-ez",), num_seeds=3, laws=_DURATION_LAWS),
+        Sweep(
+            "atari100k",
+            tuple(published()),
+            ("rainbow", "rainbow-eps", "rainbow-ez"),
+            num_seeds=5,
+            scale="atari100k",
+        ),
         Sweep(
             "minatar",
             tuple(MINATAR_PREFIX + game for game in MINATAR_GAMES),

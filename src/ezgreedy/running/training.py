@@ -16,7 +16,6 @@ from ezgreedy.atari.protocol import Frames
 from ezgreedy.requirements import BoolArray, IntArray
 from ezgreedy.running.evaluation import Evaluation, evaluate
 from ezgreedy.running.settings import RunSettings
-from ezgreedy.seeding import role_seed
 
 
 class Training:
@@ -32,12 +31,13 @@ class Training:
             settings.game,
             settings.lanes,
             settings.protocol,
-            seed=role_seed(settings.seed, "environments"),
+            seed=settings.role_seed("environments"),
         )
         self.agent = _agent(settings, surface(self.lanes))
         self.frames = 0  # of training, over all lanes
         self.num_evaluations = 0
         self.num_reports = 0
+        self._notices: list[str] = []
         self._returns: list[float] = []  # of episodes that finished since the last report
         self._observations: Frames = self.lanes.reset()
         self._starts: BoolArray = np.ones(settings.lanes, dtype=np.bool_)
@@ -51,10 +51,7 @@ class Training:
     @property
     def evaluation_is_due(self) -> bool:
         """Whether to call `evaluate` before the next step; the last one is at the very end."""
-        between, most = self.settings.evaluation.frames_between, self.settings.frames
-        num_due = 1 + min(self.frames, most) // between
-        if self.is_finished and most % between:
-            num_due += 1
+        num_due = self.settings.evaluation.num_due(self.frames, self.settings.frames)
         return self.num_evaluations < num_due
 
     @property
@@ -88,6 +85,12 @@ class Training:
         found = evaluation(self.settings, self.agent, self.num_evaluations, stops)
         if found is None:
             return None
+        asked = self.settings.evaluation.episodes
+        if asked is not None and len(found.returns) < asked:
+            self._notices.append(
+                f"the evaluation ended after {found.frames:,} frames with {len(found.returns)} of "
+                f"{asked} episodes finished (evaluation.frames is the most that it may play)"
+            )
         self.num_evaluations += 1
         return {"kind": "evaluation", "frames": self.frames, **found.record()}
 
@@ -106,8 +109,9 @@ class Training:
         return {}
 
     def take_notices(self) -> list[str]:
-        """Nothing: what goes wrong in one process ends it."""
-        return []
+        """What a person should know, once."""
+        notices, self._notices = self._notices, []
+        return notices
 
     def state_dict(self) -> dict[str, Any]:
         """Everything that the future depends on: plain data, bytes, arrays and `Tail`s."""
@@ -163,15 +167,15 @@ def evaluation(
         stops: asked now and then whether to give it up.
         epsilon: in place of the agent's own in evaluations.
     """
-    seed = role_seed(settings.seed, "evaluation", number)
+    seed = settings.role_seed("evaluation", number)
     num_lanes = settings.evaluation.lanes
     lanes = Lanes(settings.game, num_lanes, settings.protocol, seed=seed)
     policy = agent.evaluation_policy(num_lanes, seed, epsilon)
-    return evaluate(policy, lanes, settings.evaluation.frames, stops)
+    return evaluate(policy, lanes, settings.evaluation, stops)
 
 
 def _agent(settings: RunSettings, played: Surface) -> Agent:
-    where = {"lanes": settings.lanes, "seed": role_seed(settings.seed, "agent")}
+    where = {"lanes": settings.lanes, "seed": settings.role_seed("agent")}
     if isinstance(settings.agent, SequencePreset):
         from ezgreedy.agents.r2d2 import R2D2
 

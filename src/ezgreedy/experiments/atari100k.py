@@ -1,0 +1,253 @@
+"""Is our Rainbow the published one, and does εz-greedy help it? Judged from runs on Atari-100k.
+
+The runs are those of `ezgreedy sweep atari100k`. Three questions, with criteria that were stated
+before any of the runs was begun and have not been changed since:
+
+1. Agreement. Data-efficient Rainbow (DER) is Rainbow with other numbers, and its scores are
+   published. The claim holds if the median over games of (ours − random)/(DER − random), ours being
+   the mean over seeds of `rainbow`, lies in [0.7, 1.4]. Games with fewer than three seeds of
+   100,000 steps do not count.
+2. Freeway, where exploration is the bottleneck: nobody scores before somebody has crossed the road
+   once. Runs of 30,000 steps, 16 seeds or more of each agent. The share of seeds whose final agent
+   crosses 10 times or more an episode is compared by Fisher's exact test, and the number of steps
+   until a training episode first has by the log-rank test; two-sided, at 0.05. The comparison that
+   counts is `rainbow-ez` with `rainbow-eps`, at equal ε as in the paper; the same at an equal
+   budget of exploratory steps is a control, and `rainbow` is shown beside them.
+3. No loss elsewhere. `rainbow-ez` − `rainbow-eps` on the other games, human-normalised, averaged
+   over games with three seeds or more of each; a t interval over runs (Welch–Satterthwaite). The
+   claim holds if the interval lies above −0.1, is contradicted if it lies below 0, and is undecided
+   otherwise.
+
+Nothing was tuned on these games.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ezgreedy.atari.atari100k import NUM_FRAMES, published
+from ezgreedy.experiments.experiment import Claim, Number, Summary, Verdict
+from ezgreedy.results.intervals import stratified_difference_interval
+from ezgreedy.results.runs import Run
+
+FREEWAY = "Freeway"
+FREEWAY_FRAMES = 120_000
+LEAST_CROSSINGS = 10.0
+LEAST_FREEWAY_SEEDS = 16
+AGREEMENT = (0.7, 1.4)
+LEAST_SEEDS = 3
+LARGEST_LOSS = 0.1
+LEVEL = 0.05
+
+PLAIN, EPS, EZ, EZ_BUDGET = "rainbow", "rainbow-eps", "rainbow-ez", "rainbow-ez-budget"
+
+
+def summarise(runs: Sequence[Run]) -> Summary:
+    """What the runs at hand say; a claim whose runs are not all there is left out."""
+    scores = _final_scores(runs, NUM_FRAMES)
+    freeway = [run for run in runs if run.game == FREEWAY and _is_whole(run, FREEWAY_FRAMES)]
+    found = [
+        _agreement(scores),
+        *_freeway_claims(freeway),
+        _no_loss(scores),
+    ]
+    claims = [claim for claim in found if claim is not None]
+    return Summary(claims, _data(scores, freeway))
+
+
+def _is_whole(run: Run, frames: int) -> bool:
+    return run.frames_to_play == frames and run.is_finished
+
+
+def _final_scores(runs: Sequence[Run], frames: int) -> dict[str, dict[str, list[float]]]:
+    """The final evaluation of every whole run: by game, then agent, in order of seeds."""
+    scores: dict[str, dict[str, list[float]]] = {}
+    for run in sorted(runs, key=lambda run: (run.game, run.agent, run.seed)):
+        if _is_whole(run, frames):
+            by_agent = scores.setdefault(run.game, {})
+            by_agent.setdefault(run.agent, []).append(run.scores[-1].mean_return)
+    return scores
+
+
+def _agreement(scores: Mapping[str, Mapping[str, Sequence[float]]]) -> Claim | None:
+    shares = {
+        game: published()[game].share_of_der(float(np.mean(by_agent[PLAIN])))
+        for game, by_agent in scores.items()
+        if game in published() and len(by_agent.get(PLAIN, ())) >= LEAST_SEEDS
+    }
+    if not shares:
+        return None
+    median = float(np.median(list(shares.values())))
+    numbers: dict[str, Number] = {"median share of DER": median, "games": len(shares)}
+    numbers |= {f"share of DER, {game}": share for game, share in shares.items()}
+    return Claim(
+        "After 100,000 steps our Rainbow scores what data-efficient Rainbow was published with.",
+        "reproduced" if AGREEMENT[0] <= median <= AGREEMENT[1] else "not-reproduced",
+        numbers,
+        "Our sentence, against van Hasselt et al. (2019). (ours − random)/(DER − random), ours the "
+        f"mean over seeds, {LEAST_SEEDS} or more; it holds if the median over games lies in "
+        f"[{AGREEMENT[0]}, {AGREEMENT[1]}]. Stated before the runs.",
+        ["median share of DER", "games"],
+    )
+
+
+def _freeway_claims(runs: Sequence[Run]) -> list[Claim | None]:
+    by_agent = {
+        agent: sorted((run for run in runs if run.agent == agent), key=lambda run: run.seed)
+        for agent in (PLAIN, EPS, EZ, EZ_BUDGET)
+    }
+    if any(len(by_agent[agent]) < LEAST_FREEWAY_SEEDS for agent in (EPS, EZ)):
+        return []
+    known = {agent: own for agent, own in by_agent.items() if own}
+    return [_freeway_crossings(known), _freeway_steps(known)]
+
+
+def _freeway_crossings(by_agent: Mapping[str, Sequence[Run]]) -> Claim:
+    from scipy.stats import fisher_exact
+
+    counts = {
+        agent: sum(run.scores[-1].mean_return >= LEAST_CROSSINGS for run in runs)
+        for agent, runs in by_agent.items()
+    }
+    numbers: dict[str, Number] = {}
+    for agent, runs in by_agent.items():
+        numbers[f"seeds that cross, {agent}"] = f"{counts[agent]} of {len(runs)}"
+
+    def p_value(one: str, other: str) -> float:
+        table = [[counts[a], len(by_agent[a]) - counts[a]] for a in (one, other)]
+        return float(fisher_exact(table).pvalue)
+
+    share = {agent: counts[agent] / len(runs) for agent, runs in by_agent.items()}
+    return _freeway_claim(
+        "On Freeway, more seeds of rainbow-ez than of rainbow-eps have learned to cross after "
+        "30,000 steps.",
+        f"The final agent crosses {LEAST_CROSSINGS:g} times or more an episode. Fisher's exact "
+        "test, two-sided.",
+        numbers,
+        p_value,
+        share[EZ] - share[EPS],
+        by_agent,
+    )
+
+
+def _freeway_steps(by_agent: Mapping[str, Sequence[Run]]) -> Claim:
+    from scipy.stats import CensoredData, logrank
+
+    steps = {agent: [first_crossing(run) for run in runs] for agent, runs in by_agent.items()}
+
+    def censored(agent: str) -> Any:
+        known = [found for found in steps[agent] if found is not None]
+        absent = [FREEWAY_FRAMES // 4] * (len(steps[agent]) - len(known))
+        return CensoredData(uncensored=known, right=absent)
+
+    def p_value(one: str, other: str) -> float:
+        return float(logrank(censored(one), censored(other)).pvalue)
+
+    numbers: dict[str, Number] = {}
+    for agent, found in steps.items():
+        known = [value for value in found if value is not None]
+        numbers[f"seeds that cross in training, {agent}"] = f"{len(known)} of {len(found)}"
+        numbers[f"median steps until then, {agent}"] = _median_steps(found)
+    # With the log-rank statistic's sign: fewer steps are better.
+    mean = {
+        agent: float(np.mean([FREEWAY_FRAMES // 4 if s is None else s for s in found]))
+        for agent, found in steps.items()
+    }
+    return _freeway_claim(
+        "On Freeway, rainbow-ez first crosses often after fewer steps than rainbow-eps.",
+        f"Steps until the first training episode of {LEAST_CROSSINGS:g} crossings or more, to the "
+        "next report, every 1,000 steps; runs without one are censored at 30,000. Log-rank test, "
+        "two-sided.",
+        numbers,
+        p_value,
+        mean[EPS] - mean[EZ],
+        by_agent,
+    )
+
+
+def _freeway_claim(
+    claim: str,
+    note: str,
+    numbers: dict[str, Number],
+    p_value: Callable[[str, str], float],
+    gain: float,
+    by_agent: Mapping[str, Sequence[Run]],
+) -> Claim:
+    """Judged by `rainbow-ez` against `rainbow-eps`; the other pairs are for comparison."""
+    p = p_value(EZ, EPS)
+    verdict: Verdict = "reproduced" if p < LEVEL and gain > 0.0 else "not-reproduced"
+    decided = "undecided" if p >= LEVEL else "it holds" if gain > 0.0 else "the opposite holds"
+    pairs = [(EZ, EPS), (EZ_BUDGET, EPS), (EZ, PLAIN), (EPS, PLAIN)]
+    for one, other in pairs:
+        if one in by_agent and other in by_agent:
+            numbers[f"p, {one} against {other}"] = p_value(one, other)
+    return Claim(
+        claim,
+        verdict,
+        numbers,
+        f"Our sentence. {note} {len(by_agent[EZ])} and {len(by_agent[EPS])} seeds; it holds below "
+        f"{LEVEL:g}: {decided}. The same budget of exploratory steps ({EZ_BUDGET}) is a control. "
+        "Stated before the runs.",
+        [name for name in numbers if name.endswith((EZ, EPS)) and not name.startswith("p, ")]
+        + [f"p, {EZ} against {EPS}"],
+    )
+
+
+def first_crossing(run: Run) -> int | None:
+    """Agent steps until the first report with a training episode of 10 crossings; None if never.
+
+    Reports come every 1,000 steps and an episode takes 2,000, so a report is of one episode.
+    """
+    for report in run.reports:
+        if report.mean_return is not None and report.mean_return >= LEAST_CROSSINGS:
+            return report.frames // 4
+    return None
+
+
+def _median_steps(found: Sequence[int | None]) -> Number:
+    steps = sorted(np.inf if value is None else float(value) for value in found)
+    median = float(np.median(steps))
+    return median if np.isfinite(median) else "more than 30,000"
+
+
+def _no_loss(scores: Mapping[str, Mapping[str, Sequence[float]]]) -> Claim | None:
+    pairs = {
+        game: [
+            [published()[game].human_normalised(score) for score in by_agent[agent]]
+            for agent in (EZ, EPS)
+        ]
+        for game, by_agent in scores.items()
+        if game in published()
+        and game != FREEWAY
+        and all(len(by_agent.get(agent, ())) >= LEAST_SEEDS for agent in (EZ, EPS))
+    }
+    if not pairs:
+        return None
+    interval = stratified_difference_interval(list(pairs.values()))
+    numbers: dict[str, Number] = {"mean difference": interval, "games": len(pairs)}
+    for game, (above, below) in pairs.items():
+        numbers[f"difference, {game}"] = stratified_difference_interval([(above, below)])
+    holds = interval.low > -LARGEST_LOSS
+    decided = "it holds" if holds else "contradicted" if interval.high < 0.0 else "undecided"
+    return Claim(
+        "Elsewhere rainbow-ez loses nothing against rainbow-eps.",
+        "reproduced" if holds else "not-reproduced",
+        numbers,
+        "Our reading of the paper's 'little to no loss in performance on the rest of the suite'. "
+        "Human-normalised scores, averaged over games; t intervals over runs. It holds if the "
+        f"interval lies above −{LARGEST_LOSS:g}: {decided}. Stated before the runs.",
+        ["mean difference", "games"],
+    )
+
+
+def _data(
+    scores: Mapping[str, Mapping[str, Sequence[float]]], freeway: Sequence[Run]
+) -> dict[str, Any]:
+    return {
+        "scores": {game: dict(by_agent) for game, by_agent in scores.items()},
+        "first_crossings": {
+            agent: [first_crossing(run) for run in freeway if run.agent == agent]
+            for agent in (PLAIN, EPS, EZ, EZ_BUDGET)
+        },
+    }
