@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -193,11 +194,13 @@ def test_without_noise_and_target_network_the_third_pass_is_spared(monkeypatch):
     learner = make(PLAIN, updates_per_target_sync=1)
     count = 0
 
-    def counted(*_):
+    def counted(run, features):
         nonlocal count
         count += 1
+        return run(features)
 
-    learner.online.register_forward_hook(counted)
+    for heads in set(learner._written):
+        monkeypatch.setattr(heads, "run", partial(counted, heads.run))
     learner.update(make_batch())
     assert count == 2
     noisy = make(updates_per_target_sync=1)
@@ -226,36 +229,37 @@ def test_a_period_of_one_means_the_online_network():
     assert all(p.requires_grad for p in learner.online.parameters())
 
 
-@pytest.mark.parametrize("largest", [1e-3, 1e3])
+def record_steps(learner, monkeypatch):
+    """The gradients of every step of Adam, by name, as they are after clipping."""
+    names = {parameter: name for name, parameter in learner.online.named_parameters()}
+    steps, step = [], learner._adam.step
+
+    def recorded(gradients, scale):
+        steps.append({names[each.parameter]: each.values() * scale for each in gradients})
+        step(gradients, scale)
+
+    monkeypatch.setattr(learner._adam, "step", recorded)
+    return steps
+
+
+@pytest.mark.parametrize("largest", [1e-3, 1e3, None])
 def test_gradients_beyond_the_largest_norm_are_scaled_down_to_it(largest, monkeypatch):
     learner = make(largest_gradient_norm=largest)
-    norms = []
-    step = learner._optimizer.step
-
-    def measured():
-        norms.append(math.hypot(*(float(p.grad.norm()) for p in learner.online.parameters())))
-        step()
-
-    monkeypatch.setattr(learner._optimizer, "step", measured)
+    steps = record_steps(learner, monkeypatch)
     update = learner.update(make_batch())
-    assert norms[0] == pytest.approx(min(largest, update.gradient_norm), rel=1e-3)
+    norm = math.hypot(*(float(gradient.norm()) for gradient in steps[0].values()))
+    bound = math.inf if largest is None else largest
+    assert norm == pytest.approx(min(bound, update.gradient_norm), rel=1e-3)
     assert 1e-3 < update.gradient_norm < 1e3
 
 
 def test_the_first_step_is_adam_s_with_our_rate_and_epsilon(monkeypatch):
     learner = make(learning_rate=3e-4, adam_epsilon=0.05)
-    before, gradients = parameters_of(learner.online), {}
-    step = learner._optimizer.step
-
-    def recorded():
-        gradients.update((n, p.grad.clone()) for n, p in learner.online.named_parameters())
-        step()
-
-    monkeypatch.setattr(learner._optimizer, "step", recorded)
+    before, steps = parameters_of(learner.online), record_steps(learner, monkeypatch)
     learner.update(make_batch())
     for name, parameter in learner.online.named_parameters():
         # Both moments are the gradient's own after bias correction.
-        g = gradients[name]
+        g = steps[0][name]
         expected = before[name] - 3e-4 * g / (g.abs() + 0.05)
         torch.testing.assert_close(parameter.detach(), expected, rtol=1e-6, atol=1e-7)
 
@@ -281,16 +285,27 @@ def test_what_is_not_finite_is_refused_and_changes_nothing(site, value):
 def test_losses_and_gradients_that_are_not_finite_change_nothing(monkeypatch):
     learner, twin, batch = make(), make(), make_batch()
     before = learner.state_dict()
-    with monkeypatch.context() as patch:
-        patch.setattr(module, "cross_entropy", lambda x, *_: x.sum((1, 2)) * math.nan)
-        with pytest.raises(NotFiniteError, match=r"^losses:"):
-            learner.update(batch)
-    assert_same(before, learner.state_dict())
-    weight = learner.online.streams["value"][0].weight_mean
-    handle = weight.register_hook(lambda gradient: gradient * math.inf)
-    with pytest.raises(NotFiniteError, match=r"^gradient of streams\.value\.0\.weight_mean:"):
-        learner.update(batch)
-    handle.remove()
+    loss_gradient, norm_of = module.loss_gradient, module.gradient_norm
+
+    def without_losses(*arguments):
+        return loss_gradient(*arguments)._replace(losses=np.full(8, np.nan, np.float32))
+
+    def with_infinity(gradients, *arguments):
+        weight = learner.online.streams["value"][0].weight_mean
+        for gradient in gradients:
+            if gradient.parameter is weight:
+                gradient.matrix[2, 3] = math.inf
+        return norm_of(gradients, *arguments)
+
+    for name, broken, site in (
+        ("loss_gradient", without_losses, "losses"),
+        ("gradient_norm", with_infinity, r"gradient of streams\.value\.0\.weight_mean"),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(module, name, broken)
+            with pytest.raises(NotFiniteError, match=rf"^{site}:"):
+                learner.update(batch)
+        assert_same(before, learner.state_dict())
     assert_same(before, learner.state_dict())
     # And what was refused leaves no trace in what follows.
     np.testing.assert_array_equal(learner.update(batch).losses, twin.update(batch).losses)
@@ -382,8 +397,8 @@ def test_nothing_comes_from_the_global_generator():
         ({"actions": np.full(8, 3)}, r"^actions must lie in \[0, 3\)"),
         ({"actions": np.zeros(7, dtype=np.int64)}, r"^actions must have shape \(8,\)"),
         ({"returns": np.zeros((8, 1), dtype=np.float32)}, r"^returns must have shape \(8,\)"),
-        ({"states": np.zeros((7, 4, 10, 10), dtype=np.uint8)}, "^states must hold 8 rows; got 7"),
-        ({"states": np.zeros((8, 3, 10, 10), dtype=np.uint8)}, "^states must have shape"),
+        ({"frames": np.zeros((2, 7, 4, 10, 10), dtype=np.uint8)}, "^frames must hold 2 times 8"),
+        ({"frames": np.zeros((2, 8, 3, 10, 10), dtype=np.uint8)}, "^frames must have shape"),
     ],
 )
 def test_batches_that_do_not_fit_are_refused_and_change_nothing(changes, message):

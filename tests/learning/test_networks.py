@@ -224,7 +224,7 @@ def test_every_parameter_gets_a_gradient():
 
 
 def test_shapes_that_do_not_fit_are_refused():
-    with pytest.raises(ValueError, match="states must have shape"):
+    with pytest.raises(ValueError, match="frames must have shape"):
         small()(torch.zeros(1, 4, 9, 10, dtype=torch.uint8))
     with pytest.raises(ValueError, match="torso must fit"):
         RainbowNetwork(NetworkSettings(num_actions=3, input_shape=(4, 10, 10)), generator())

@@ -4,14 +4,14 @@ import pytest
 import torch
 
 from ezgreedy.learning import noise as module
-from ezgreedy.learning.noise import noisy_product, signed_root_noise
+from ezgreedy.learning.noise import NoisyBlocks, noisy_product, signed_root_noise
 
 INPUTS, OUTPUTS, BATCH = 7, 11, 5
 
 
-def operands(seed=0):
+def operands(seed=0, batch=BATCH):
     generator = torch.Generator().manual_seed(seed)
-    shapes = [(BATCH, INPUTS), (OUTPUTS, INPUTS), (OUTPUTS, INPUTS), (OUTPUTS,)]
+    shapes = [(batch, INPUTS), (OUTPUTS, INPUTS), (OUTPUTS, INPUTS), (OUTPUTS,)]
     drawn = [torch.randn(shape, generator=generator, dtype=torch.float64) for shape in shapes]
     noise = torch.randn(INPUTS + OUTPUTS, generator=generator, dtype=torch.float64)
     return [tensor.requires_grad_() for tensor in drawn], noise
@@ -24,30 +24,37 @@ def whole_product(inputs, mean, sigma, bias, noise):
 
 # In rows: all at once, blocks of 6 and 5, of 4, 4 and 3, of 1 each.
 @pytest.mark.parametrize("block_size", [INPUTS * OUTPUTS, 6 * INPUTS, 4 * INPUTS, 1])
-def test_blocks_give_the_products_and_gradients_of_the_whole(block_size, monkeypatch):
+def test_blocks_give_the_products_of_the_whole_forwards_and_back(block_size, monkeypatch):
     monkeypatch.setattr(module, "_BLOCK_SIZE", block_size)
-    drawn, noise = operands()
-    outputs = noisy_product(*drawn, noise)
-    expected = whole_product(*drawn, noise)
-    torch.testing.assert_close(outputs, expected)
-    with torch.no_grad():
-        torch.testing.assert_close(noisy_product(*drawn, noise), expected)
+    (inputs, mean, sigma, bias), noise = operands()
+    expected = whole_product(inputs, mean, sigma, bias, noise)
     delta = torch.randn(expected.shape, dtype=torch.float64, generator=torch.Generator())
-    ours = torch.autograd.grad(outputs, drawn, delta)
-    theirs = torch.autograd.grad(expected, drawn, delta)
-    for gradient, other in zip(ours, theirs, strict=True):
-        torch.testing.assert_close(gradient, other)
+    (of_inputs,) = torch.autograd.grad(expected, [inputs], delta)
+    blocks = NoisyBlocks(mean, sigma)
+    with torch.no_grad():
+        torch.testing.assert_close(blocks.product(inputs, bias, noise), expected)
+        found = torch.ones_like(inputs)
+        blocks.add_back(delta, noise, found)
+    torch.testing.assert_close(found, of_inputs + 1.0)
 
 
-def test_a_product_between_forward_and_backward_does_not_reach_the_gradients(monkeypatch):
-    monkeypatch.setattr(module, "_BLOCK_SIZE", 4 * INPUTS)
-    drawn, noise = operands()
-    undisturbed = torch.autograd.grad(noisy_product(*drawn, noise).sum(), drawn)
-    outputs = noisy_product(*drawn, noise)
-    noisy_product(*drawn, -noise.flip(0))
-    disturbed = torch.autograd.grad(outputs.sum(), drawn)
-    for gradient, other in zip(undisturbed, disturbed, strict=True):
-        assert torch.equal(gradient, other)
+@pytest.mark.parametrize("batch", [1, 8, 9], ids=["one row", "a few", "more"])
+def test_a_product_is_the_same_with_and_without_gradients(batch):
+    (inputs, *others), noise = operands(batch=batch)
+    outputs = noisy_product(inputs, *others, noise)
+    torch.testing.assert_close(outputs, whole_product(inputs, *others, noise))
+    with torch.no_grad():
+        torch.testing.assert_close(noisy_product(inputs, *others, noise), outputs)
+
+
+def test_blocks_follow_the_parameters_they_are_of():
+    (inputs, mean, sigma, bias), noise = operands()
+    blocks = NoisyBlocks(mean, sigma)
+    with torch.no_grad():
+        mean += 1.0
+        sigma *= 2.0
+        expected = whole_product(inputs, mean, sigma, bias, noise)
+        torch.testing.assert_close(blocks.product(inputs, bias, noise), expected)
 
 
 def test_noise_keeps_the_sign_and_takes_the_root():

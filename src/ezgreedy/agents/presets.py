@@ -138,9 +138,8 @@ def explorer(
             steps=max(epsilon.steps // lanes, 1),
             first_step=epsilon.first_step // lanes,
         )
-    if preset.matches_budget:
-        epsilon = _matched(epsilon, preset.durations)
-    return EZGreedy(num_actions, epsilon, preset.durations, lanes, seed)
+    acted = _matched(epsilon, preset.durations) if preset.matches_budget else epsilon
+    return EZGreedy(num_actions, acted, preset.durations, lanes, seed)
 
 
 def _matched(shares: float | Linear, durations: DurationLaw) -> float | Schedule:

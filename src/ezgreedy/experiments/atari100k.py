@@ -213,10 +213,7 @@ def _median_steps(found: Sequence[int | None]) -> Number:
 
 def _no_loss(scores: Mapping[str, Mapping[str, Sequence[float]]]) -> Claim | None:
     pairs = {
-        game: [
-            [published()[game].human_normalised(score) for score in by_agent[agent]]
-            for agent in (EZ, EPS)
-        ]
+        game: (_normalised(game, by_agent[EZ]), _normalised(game, by_agent[EPS]))
         for game, by_agent in scores.items()
         if game in published()
         and game != FREEWAY
@@ -239,6 +236,10 @@ def _no_loss(scores: Mapping[str, Mapping[str, Sequence[float]]]) -> Claim | Non
         f"interval lies above −{LARGEST_LOSS:g}: {decided}. Stated before the runs.",
         ["mean difference", "games"],
     )
+
+
+def _normalised(game: str, scores: Sequence[float]) -> list[float]:
+    return [published()[game].human_normalised(score) for score in scores]
 
 
 def _data(

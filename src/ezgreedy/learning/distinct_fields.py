@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ezgreedy import requirements as require
-from ezgreedy.compilation import jit
+from ezgreedy.compilation import jit, jit_borrowing
 from ezgreedy.learning.settings import Convolution
 
 Ids = NDArray[np.int32]
@@ -28,7 +28,7 @@ Origins = NDArray[np.uint64]
 _Words = NDArray[np.uint64]
 
 _WORD = 8  # bytes
-_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # odd, with bits all over
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio: bits all over
 _HALF = np.uint64(32)
 
 
@@ -117,7 +117,7 @@ def used_places(
 
     A layer may compute rows and columns at its far edges that the next one's stride leaves out.
     """
-    heights_and_widths: list[tuple[int, int]] = []
+    used_sides: list[list[int]] = []
     for side in sides:
         sizes = [side]
         for row in torso:
@@ -125,8 +125,9 @@ def used_places(
         used = [sizes[-1]]
         for row in reversed(torso[1:]):
             used.append((used[-1] - 1) * row.stride + row.size)
-        heights_and_widths.append(tuple(reversed(used)))  # type: ignore[arg-type]
-    return tuple(zip(*heights_and_widths, strict=True))  # type: ignore[arg-type]
+        used_sides.append(used[::-1])
+    heights, widths = used_sides
+    return tuple(zip(heights, widths, strict=True))
 
 
 def _number(
@@ -135,14 +136,14 @@ def _number(
     """The fields of one layer over an array [states, planes, rows, columns]."""
     item = below.itemsize
     origins = _origins(below.shape, row.stride, height, width)
-    words_of_field = _words_of_field(below.shape, item, row.size)
+    field = _words_of_field(below.shape, item, row.size)
     data = below.reshape(-1).view(np.uint8)
-    last = int(origins[-1]) * item + int(words_of_field.offsets[-1]) + _WORD
+    last = int(origins[-1]) * item + int(field.offsets[-1]) + _WORD
     if last > len(data):  # the last words reach over the end
         data = np.concatenate([data, np.zeros(last - len(data), np.uint8)])
     words = np.ndarray((len(data) - _WORD + 1,), np.uint64, data, strides=(1,))
     ids, found, first, second = _numbered(
-        words, origins * np.uint64(item), *words_of_field, split * height * width
+        words, origins * np.uint64(item), field, split * height * width
     )
     shape = (len(below), height, width)
     return LayerFields(ids.reshape(shape), origins[found], first, second)
@@ -189,75 +190,102 @@ def _words_of_field(shape: tuple[int, ...], item: int, size: int) -> _WordsOfFie
     return _WordsOfField(np.array(offsets, dtype=np.uint64), multipliers, np.uint64(mask))
 
 
+class _Table(NamedTuple):
+    """The distinct patches met so far, by their hashes: open addressing."""
+
+    slots: Ids  # numbers of patches; −1 where a slot is empty
+    hashes: NDArray[np.uint64]  # by number
+    found: NDArray[np.int64]  # by number: the position at which a patch was first met
+    shift: np.uint64  # of a 64-bit hash to get a slot
+
+
 @jit
 def _numbered(
-    words: _Words,
-    origins: Origins,
-    offsets: NDArray[np.uint64],
-    multipliers: NDArray[np.uint64],
-    mask: np.uint64,
-    split: int,
-) -> tuple[Ids, Origins, int, int]:
+    words: _Words, origins: Origins, field: _WordsOfField, split: int
+) -> tuple[Ids, NDArray[np.int64], int, int]:
     """Number the patches that begin at some origins.
 
-    Returns the number of each, which origin each number was first met at, how many of them
+    Returns the number of each, the position at which each number was first met, how many of them
     are met before position `split`, and the first number that is met from there on.
     """
-    num_slots, shift = 1, np.uint64(64)
-    while num_slots < 2 * len(origins):
-        num_slots *= 2
-        shift -= np.uint64(1)
-    slots = np.full(num_slots, -1, dtype=np.int32)
-    last_slot = np.uint64(num_slots - 1)
+    table = _empty_table(len(origins))
     ids = np.empty(len(origins), dtype=np.int32)
-    found = np.empty(len(origins), dtype=np.int64)
-    hashes = np.empty(len(origins), dtype=np.uint64)
     is_in_second = np.zeros(len(origins), dtype=np.bool_)
     num_found = num_first = 0
     for position in range(len(origins)):
         if position == split:
             num_first = num_found
-        origin = origins[position]
-        code = np.uint64(0)
-        for index in range(len(offsets)):
-            code += (words[origin + offsets[index]] & mask) * multipliers[index]
-        code ^= code >> _HALF
-        slot = (code * _MULTIPLIER) >> shift
-        while True:
-            number = slots[slot]
-            if number < 0:
-                number = num_found
-                slots[slot] = number
-                found[number] = position
-                hashes[number] = code
-                num_found += 1
-                break
-            if hashes[number] == code and _same(
-                words, origin, origins[found[number]], offsets, mask
-            ):
-                break
-            slot = (slot + np.uint64(1)) & last_slot
+        code = _hash(words, origins[position], field)
+        slot = _slot(table, words, origins, field, position, code)
+        number = table.slots[slot]
+        if number < 0:
+            number = np.int32(num_found)
+            table.slots[slot], table.hashes[number], table.found[number] = number, code, position
+            num_found += 1
         ids[position] = number
         if position >= split:
             is_in_second[number] = True
     if split >= len(origins):
         num_first = num_found
-    second = _sort_groups(ids, found, is_in_second, num_first)
-    return ids, found[:num_found].copy(), num_first, second
+    second = _sort_groups(ids, table.found, is_in_second, num_first)
+    return ids, table.found[:num_found].copy(), num_first, second
 
 
 @jit
-def _same(
-    words: _Words, one: np.uint64, other: np.uint64, offsets: NDArray[np.uint64], mask: np.uint64
-) -> bool:
+def _empty_table(size: int) -> _Table:
+    """With room for twice as many."""
+    num_slots, shift = 1, np.uint64(64)
+    while num_slots < 2 * size:
+        num_slots *= 2
+        shift -= np.uint64(1)
+    slots = np.full(num_slots, -1, dtype=np.int32)
+    return _Table(slots, np.empty(size, dtype=np.uint64), np.empty(size, dtype=np.int64), shift)
+
+
+@jit_borrowing
+def _hash(words: _Words, origin: np.uint64, field: _WordsOfField) -> np.uint64:
+    code = np.uint64(0)
+    for index in range(len(field.offsets)):
+        code += (words[origin + field.offsets[index]] & field.mask) * field.multipliers[index]
+    return code ^ (code >> _HALF)
+
+
+@jit_borrowing
+def _slot(
+    table: _Table,
+    words: _Words,
+    origins: Origins,
+    field: _WordsOfField,
+    position: int,
+    code: np.uint64,
+) -> np.uint64:
+    """The slot that holds the patch at a position, or the empty one that it belongs into."""
+    slot = (code * _MULTIPLIER) >> table.shift
+    while True:
+        number = table.slots[slot]
+        if number < 0:
+            return slot
+        if table.hashes[number] == code:
+            other = origins[table.found[number]]
+            if _same(words, origins[position], other, field):
+                return slot
+        slot += np.uint64(1)
+        if slot == np.uint64(len(table.slots)):
+            slot = np.uint64(0)
+
+
+@jit_borrowing
+def _same(words: _Words, one: np.uint64, other: np.uint64, field: _WordsOfField) -> bool:
     difference = np.uint64(0)
-    for offset in offsets:
+    for offset in field.offsets:
         difference |= words[one + offset] ^ words[other + offset]
-    return (difference & mask) == np.uint64(0)
+    return bool((difference & field.mask) == np.uint64(0))
 
 
 @jit
-def _sort_groups(ids: Ids, found: Origins, is_in_second: NDArray[np.bool_], num_first: int) -> int:
+def _sort_groups(
+    ids: Ids, found: NDArray[np.int64], is_in_second: NDArray[np.bool_], num_first: int
+) -> int:
     """Renumber the first group's fields: those of that group only, then those of both."""
     second = num_first
     for number in range(num_first):

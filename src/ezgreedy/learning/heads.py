@@ -8,7 +8,7 @@ the order of sums. Needs torch and numba.
 """
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -49,12 +49,12 @@ class Heads:
 
     def __init__(self, network: RainbowNetwork) -> None:
         self._network = network
-        layers = {
-            layer: _layer(layer) for stream in network.streams.values() for layer in stream[::2]
-        }
-        self._streams = {
-            name: (layers[stream[0]], layers[stream[2]]) for name, stream in network.streams.items()
-        }
+        layers: dict[nn.Module, _Layer] = {}
+        self._streams: dict[str, tuple[_Layer, _Layer]] = {}
+        for name, (first, last) in network.streams_in_layers().items():
+            for layer in (first, last):
+                layers.setdefault(layer, _layer(layer))
+            self._streams[name] = layers[first], layers[last]
 
     def run(self, features: Tensor) -> HeadsPass:
         """A pass under fresh noise, without autograd.
@@ -104,7 +104,7 @@ class _Plain:
     """A linear layer without noise."""
 
     def __init__(self, layer: nn.Linear) -> None:
-        self._parameters = layer.weight, layer.bias
+        self._parameters: tuple[Any, Any] = (layer.weight, layer.bias)  # not known as parameters
         self._weight, self._bias = layer.weight.detach(), layer.bias.detach()
 
     def product(self, inputs: Tensor, _: Tensor) -> Tensor:
@@ -241,9 +241,9 @@ def _project(
             exponentials[atom] = np.exp(chosen[atom] - largest)
             total += exponentials[atom]
         for atom in range(num_atoms):
-            position = min(max(returns[row] + discounts[row] * atoms[atom], first), last)
-            place = (position - first) * scale
-            lower = min(np.int64(place), num_atoms - 2)
+            position = returns[row] + discounts[row] * atoms[atom]
+            place = (np.minimum(np.maximum(position, first), last) - first) * scale
+            lower = np.minimum(np.int64(place), np.int64(num_atoms - 2))
             share = place - np.float32(lower)
             mass = exponentials[atom] / total
             target[row, lower] += mass * (np.float32(1.0) - share)

@@ -212,7 +212,7 @@ class Learner:
         )
         self._require_finite("losses", losses)
         of_features, gradients = online.gradients(passed, of_outputs)
-        features_tm1.backward(of_features)
+        torch.autograd.backward(features_tm1, of_features)
         for parameter in self.online.torso.parameters():
             assert parameter.grad is not None
             gradients.append(Gradient(parameter, parameter.grad.view(len(parameter), -1)))

@@ -8,6 +8,7 @@ continues the noise.
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -145,10 +146,11 @@ class RainbowNetwork(nn.Module):
         Args:
             features: of the torso, [batch, features].
         """
-        noises = iter(self.draw_noises() or [None] * 4)
+        drawn: Sequence[Tensor | None] = self.draw_noises() or [None] * 4
+        noises = iter(drawn)
         hidden: dict[nn.Module, Tensor] = {}
         outputs = {}
-        for name, (first, _, last) in self.streams.items():
+        for name, (first, last) in self.streams_in_layers().items():
             if first not in hidden:
                 hidden[first] = first(features, next(noises)).relu_()
             outputs[name] = last(hidden[first], next(noises))
@@ -156,6 +158,11 @@ class RainbowNetwork(nn.Module):
         shape = (-1, self.settings.num_actions, self.settings.num_atoms)
         advantage = outputs["advantage"].view(shape)
         return advantage + (value - advantage.mean(dim=1, keepdim=True))
+
+    def streams_in_layers(self) -> dict[str, tuple[nn.Module, nn.Module]]:
+        """The hidden layer and the last one of each stream; they may share the former."""
+        streams: dict[str, Any] = dict(self.streams.items())
+        return {name: (stream[0], stream[2]) for name, stream in streams.items()}
 
     def draw_noises(self) -> Sequence[Tensor]:
         """Noise of one pass, a part for each layer, all from one draw; nothing without noise."""

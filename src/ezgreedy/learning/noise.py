@@ -52,8 +52,8 @@ def noisy_product(
         return functional.linear(inputs, torch.addcmul(mean, sigma, outer), bias)
     if len(inputs) <= _MOST_ROWS_BY_HAND:
         outputs = inputs.new_empty(len(inputs), len(mean))
-        arrays = (each.detach().numpy() for each in (inputs, mean, sigma, bias, noise))
-        _multiply_few(*arrays, outputs.numpy())
+        arrays = [each.detach().numpy() for each in (inputs, mean, sigma, bias, noise, outputs)]
+        _multiply_few(*arrays)
         return outputs
     return NoisyBlocks(mean, sigma).product(inputs, bias, noise)
 
@@ -71,7 +71,7 @@ class NoisyBlocks:
         num_blocks = -(-mean.numel() // _BLOCK_SIZE)
         num_rows = -(-num_outputs // num_blocks)
         means, sigmas = mean.detach().numpy(), sigma.detach().numpy()
-        self._scratch = torch.empty(num_rows, self._num_inputs)
+        self._scratch = mean.new_empty(num_rows, self._num_inputs)
         self._blocks = []
         for first in range(0, num_outputs, num_rows):
             rows = slice(first, min(first + num_rows, num_outputs))

@@ -84,14 +84,14 @@ class NoisyAdam:
     def __init__(self, optimizer: torch.optim.Adam) -> None:
         self._options: dict[str, Any] = optimizer.param_groups[0]
         self._counts: list[Tensor] = []
-        self._arrays: dict[nn.Parameter, tuple[_Floats, ...]] = {}
+        self._arrays: dict[nn.Parameter, list[_Floats]] = {}
         for parameter in self._options["params"]:
             state = optimizer.state[parameter]
             self._counts.append(state["step"])
-            self._arrays[parameter] = tuple(
+            self._arrays[parameter] = [
                 values.detach().view(len(parameter), -1).numpy()
                 for values in (parameter, state["exp_avg"], state["exp_avg_sq"])
-            )
+            ]
 
     def step(self, gradients: Sequence[Gradient], scale: float = 1.0) -> None:
         """One step.
@@ -103,8 +103,9 @@ class NoisyAdam:
         torch._foreach_add_(self._counts, 1.0)
         numbers = self._numbers(float(self._counts[0]), scale)
         for gradient in gradients:
-            arrays = self._arrays[gradient.parameter]
-            _step(*arrays, gradient.matrix.numpy(), *gradient.factors(), numbers)
+            values, first, second = self._arrays[gradient.parameter]
+            factors = gradient.factors()
+            _step(values, first, second, gradient.matrix.numpy(), *factors, numbers)
 
     def _numbers(self, step: float, scale: float) -> _Floats:
         """What one step computes with, in this order."""

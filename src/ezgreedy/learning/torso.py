@@ -127,7 +127,9 @@ class Torso(nn.Sequential):
             # Deep torsos are faster with the channels of a pixel side by side; a single
             # convolution does not earn back the rearrangement.
             pixels = pixels.contiguous(memory_format=torch.channels_last)
-        return cast(Tensor, super().forward(pixels)).flatten(1)
+        for layer in self:
+            pixels = layer(pixels)
+        return pixels.flatten(1)
 
 
 class _Layer:
@@ -170,7 +172,7 @@ def _forward(
 def _features(fields: Fields, outputs: Tensor, begin: int, end: int) -> Tensor:
     """The last layer's outputs at every place of some states, [states, channels · places]."""
     last = fields.layers[-1]
-    ids = last.ids[begin:end].reshape(end - begin, -1)
+    ids = last.ids.reshape(len(last.ids), -1)[begin:end]
     first = 0 if len(outputs) == last.num_distinct else last.second
     features = np.empty((len(ids), outputs.shape[1], ids.shape[1]), dtype=np.float32)
     _spread(outputs.numpy(), ids, first, features)
@@ -197,7 +199,7 @@ class _Distinct(torch.autograd.Function):
     def backward(ctx: Any, delta: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
         torso, fields, layers = ctx.torso, ctx.fields, ctx.layers
         last = fields.layers[-1]
-        ids = last.ids[: fields.split].reshape(fields.split, -1)
+        ids = last.ids.reshape(len(last.ids), -1)[: fields.split]
         of_outputs = np.zeros((last.first, layers[-1].outputs.shape[1]), dtype=np.float32)
         _add_up(delta.contiguous().view(len(ids), of_outputs.shape[1], -1).numpy(), ids, of_outputs)
         gradients: list[Tensor] = []
