@@ -14,6 +14,7 @@ from ezgreedy import __version__, demonstration
 from ezgreedy.commands import (
     collecting,
     coverage,
+    judging,
     listing,
     looking,
     reporting,
@@ -55,6 +56,7 @@ def _parser() -> argparse.ArgumentParser:
     sweeping.add_parser(commands)
     looking.add_parsers(commands)
     collecting.add_parser(commands)
+    judging.add_parser(commands)
     return parser
 
 

@@ -13,9 +13,10 @@ from ezgreedy.agents.presets import (
     RAINBOW_CTS,
     RAINBOW_EPS,
     RAINBOW_EZ,
+    RAINBOW_EZ_BUDGET,
     explorer,
 )
-from ezgreedy.exploration.durations import Fixed, Zeta
+from ezgreedy.exploration.durations import Fixed, Zeta, exploratory_share
 from ezgreedy.exploration.schedules import Linear
 from ezgreedy.replay.prioritized import ImportanceExponent
 
@@ -86,9 +87,11 @@ def test_variants_differ_from_the_base_in_the_bold_rows_alone(preset, expected):
 
 
 def test_presets_are_found_by_name():
-    assert list(PRESETS) == ["rainbow", "rainbow-eps", "rainbow-ez", "rainbow-cts"]
+    names = ["rainbow", "rainbow-eps", "rainbow-ez", "rainbow-ez-budget", "rainbow-cts"]
+    assert list(PRESETS) == names
     assert all(PRESETS[name].name == name for name in PRESETS)
     assert [preset.learner.has_target_network for preset in PRESETS.values()] == [
+        True,
         True,
         True,
         True,
@@ -107,11 +110,24 @@ def test_rainbow_itself_always_acts_greedily():
 def test_explorers_have_the_preset_s_law(preset):
     training = explorer(preset, 6, seed=3)
     evaluating = explorer(preset, 6, lanes=2, seed=3, evaluates=True)
-    assert training.epsilon == preset.epsilon
-    assert evaluating.epsilon == preset.evaluation_epsilon
+    if not preset.matches_budget:
+        assert training.epsilon == preset.epsilon
+        assert evaluating.epsilon == preset.evaluation_epsilon
     assert training.durations == evaluating.durations == preset.durations
     assert (training.lanes, evaluating.lanes, training.num_actions) == (1, 2, 6)
-    assert preset is RAINBOW_EZ or preset.durations == Fixed(1)
+    has_repeats = preset in (RAINBOW_EZ, RAINBOW_EZ_BUDGET)
+    assert (preset.durations == RAINBOW_EZ.durations) == has_repeats
+    assert has_repeats or preset.durations == Fixed(1)
+
+
+def test_an_equal_budget_has_the_share_of_exploratory_steps_that_epsilon_has():
+    training = explorer(RAINBOW_EZ_BUDGET, 6, seed=3)
+    evaluating = explorer(RAINBOW_EZ_BUDGET, 6, seed=3, evaluates=True)
+    law = RAINBOW_EZ.durations
+    for step in (0, 20_000, 300_000, 1_000_000, 5_000_000):
+        share = exploratory_share(training.epsilon(step), law)
+        assert share == pytest.approx(RAINBOW_EPS.epsilon(step))
+    assert exploratory_share(evaluating.epsilon, law) == pytest.approx(0.001)
 
 
 def test_a_schedule_counts_the_steps_of_all_lanes_together():

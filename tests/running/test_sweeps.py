@@ -81,11 +81,14 @@ def test_sweeps_have_the_runs_of_the_paper():
         "atari57-rainbow": 57 * 4 * 5,
         "atari57-r2d2": 57 * 4 * 3,
         "atari-durations": 6 * 15 * 3,
+        "small-durations": 2 * 9 * 5,
+        "atari100k": 26 * 3 * 5,
         "minatar": 5 * 8 * 3,
     }
     assert tuple(sizes) == SWEEPS  # which the help names
     frames = {name: members(sweep)[0].settings.frames for name, sweep in sweeps().items()}
-    assert list(frames.values()) == [200_000_000, 30_000_000_000, 30_000_000_000, 500_000]
+    billions = 30_000_000_000
+    assert list(frames.values()) == [200_000_000, billions, billions, 200_000, 400_000, 500_000]
 
 
 def test_ids_are_readable_and_differ_wherever_settings_do():
@@ -383,7 +386,7 @@ def test_a_directory_is_swept_by_one_process(finished, capsys):
         (["minatar", "--seeds", "0"], "--seeds must be at least 1; got 0"),
         (["minatar", "--frames", "0"], "--frames must be at least 1; got 0"),
         (["minatar", "--jobs", "0"], "--jobs must be at least 1; got 0"),
-        (["minatar", "--scale", "huge"], "--scale must be one of 'paper', 'laptop'; got 'huge'"),
+        (["minatar", "--scale", "huge"], "--scale must be one of 'paper', 'laptop', 'atari100k', "),
         (["minatar", "--engine", "slurm"], "--engine must be one of 'local', 'ray'; got 'slurm'"),
         (["minatar", "--address", "head:6379"], "--address must come with --engine ray"),
         (["minatar", "--gpus-per-run", "1"], "--gpus-per-run must come with --engine ray"),

@@ -1,6 +1,7 @@
 """A training: when it evaluates and reports, what its numbers depend on, and how it continues."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -164,12 +165,101 @@ def test_scores_are_raw_returns_of_whole_games():
         def hear(self, steps):
             pass
 
-    found = evaluate(Right(), Lanes("Freeway", 2, seed=3), 20_000)
+    found = evaluate(Right(), Lanes("Freeway", 2, seed=3), EvaluationSettings(frames=20_000))
     # Always up in Freeway: a game of 2:16 minutes earns some twenty crossings, whole numbers.
     assert len(found.returns) == 2
     assert all(score == int(score) and 15 <= score <= 30 for score in found.returns)
     assert found.frames >= 20_000
     assert found.mean_return == np.mean(found.returns)
+
+
+class Stays:
+    """A policy that never moves, in three lanes whose episodes last 2, 3 and 10 steps."""
+
+    exploring = np.zeros(3, dtype=np.bool_)
+
+    def act(self, observations, starts):
+        return np.zeros(3, dtype=np.int64)
+
+    def hear(self, steps):
+        pass
+
+
+class Clocks:
+    """Lanes whose episodes have a length each, and score the number of their episode."""
+
+    lanes, lengths = 3, np.array([2, 3, 10])
+
+    def reset(self):
+        self.clock, self.begun = np.zeros(3, dtype=np.int64), np.arange(3)
+        self.num_begun = 3
+        return np.zeros(3)
+
+    def step(self, actions):
+        self.clock += 1
+        finished = self.clock >= self.lengths
+        frames, returns = 4 * self.clock, self.begun.astype(float)
+        for lane in np.flatnonzero(finished):
+            self.begun[lane], self.clock[lane] = self.num_begun, 0
+            self.num_begun += 1
+        return SimpleNamespace(
+            finished=finished,
+            episode_frames=np.where(finished, 4 * self.lengths, frames),
+            episode_returns=returns,
+            observations=np.zeros(3),
+        )
+
+
+def test_episodes_count_in_the_order_in_which_they_begin():
+    """Counting the first to end would leave out the long one in the third lane."""
+    found = evaluate(Stays(), Clocks(), EvaluationSettings(episodes=5, lanes=3))
+    assert sorted(found.returns) == [0.0, 1.0, 2.0, 3.0, 4.0]
+    assert found.unfinished == []
+    assert found.returns[-1] == 2.0  # the long one, which all wait for
+
+
+def test_an_evaluation_by_episodes_ends_at_its_frames_and_says_what_is_unfinished():
+    found = evaluate(Stays(), Clocks(), EvaluationSettings(episodes=5, lanes=3, frames=90))
+    assert len(found.returns) == 4
+    assert found.unfinished == [2.0]
+    settings = EvaluationSettings(frames_between=None, frames=60, lanes=2, episodes=3)
+    training = Training(small_run("rainbow", game="Freeway", evaluation=settings))
+    assert training.evaluate()["episodes"] == 0
+    (notice,) = training.take_notices()
+    assert "with 0 of 3 episodes finished" in notice
+    assert "evaluation.frames" in notice
+    assert training.take_notices() == []
+
+
+def test_evaluations_are_due_at_the_end_only_if_there_is_nothing_between():
+    settings = EvaluationSettings(frames_between=None)
+    assert [settings.num_due(frames, 1000) for frames in (0, 999, 1000, 1200)] == [0, 0, 1, 1]
+    settings = EvaluationSettings(frames_between=400)
+    dues = [settings.num_due(frames, 1000) for frames in (0, 399, 400, 999, 1000)]
+    assert dues == [1, 1, 2, 3, 4]
+    run = small_run(frames=600, evaluation=EvaluationSettings(None, 40, 2, episodes=1))
+    records = run_to(Training(run), 600)
+    assert [r["frames"] for r in records if r["kind"] == "evaluation"] == [600]
+
+
+def test_separate_streams_depend_on_game_and_agent_and_paired_ones_do_not():
+    def seeds(**changes):
+        settings = small_run("rainbow-ez", seed=3)
+        settings = replace(settings, **changes)
+        return [
+            settings.role_seed(role, index) for role in ("agent", "evaluation") for index in (0, 1)
+        ]
+
+    other = small_run("rainbow-eps").agent
+    assert seeds() == seeds(game="minatar/freeway") == seeds(agent=other)
+    separate = [
+        seeds(streams="separate"),
+        seeds(streams="separate", game="minatar/freeway"),
+        seeds(streams="separate", agent=other),
+        seeds(streams="separate", seed=4),
+        seeds(),
+    ]
+    assert len({seed for group in separate for seed in group}) == 20
 
 
 def test_without_a_finished_episode_the_running_returns_count():

@@ -8,7 +8,7 @@ from ezgreedy.agents.presets import PRESETS
 from ezgreedy.results.store import ResultLog
 from ezgreedy.running.plain import with_setting
 from ezgreedy.running.run_directory import RunDirectory
-from ezgreedy.running.scales import laptop_scale
+from ezgreedy.running.scales import SCALES
 
 
 def write_run(
@@ -17,13 +17,14 @@ def write_run(
     reports: list[tuple[int, int, float | None, float]] = (),
     agent: str = "rainbow",
     game: str = "minatar/breakout",
+    scale: str = "laptop",
     **changes: Any,
 ) -> Path:
     """A run with these evaluations (frames, score) and reports (frames, episodes, return, share).
 
     Changes are of settings of the run, or of its agent by a path with two underscores for a dot.
     """
-    settings = laptop_scale(PRESETS[agent], game)
+    settings = SCALES[scale](PRESETS[agent], game)
     for name, value in changes.items():
         if "__" in name:
             settings = with_setting(settings, name.replace("__", "."), str(value))

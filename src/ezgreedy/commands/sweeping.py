@@ -10,10 +10,13 @@ from typing import Any
 
 from ezgreedy import requirements as require
 from ezgreedy.commands.reproducing import num_cores
-from ezgreedy.commands.training import SCALES, require_packages
+from ezgreedy.commands.training import SCALES, note_missing_scores, require_packages
 
 # Named here, so that `--help` needs NumPy alone; a test holds the list to the registry.
-SWEEPS = ("atari57-rainbow", "atari57-r2d2", "atari-durations", "atari100k", "minatar")
+SWEEPS = (
+    *("atari57-rainbow", "atari57-r2d2", "atari-durations", "small-durations"),
+    *("atari100k", "minatar"),
+)
 ENGINES = ("local", "ray")
 STATUS = "status"
 _NAMES_TOLD = 3
@@ -135,6 +138,7 @@ def _sweep(parsed: argparse.Namespace) -> int:
 
     require.number("--probe-seconds", parsed.probe_seconds, 0.0)
     sweep = _asked(parsed)
+    note_missing_scores(sweep.scale, sweep.games)
     runs = members(sweep, parsed.changes)
     place = SweepDirectory(parsed.out)
     place.check(sweep, parsed.changes)

@@ -2,6 +2,7 @@
 
 import argparse
 import importlib.util
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -141,6 +142,7 @@ def _train(parsed: argparse.Namespace) -> int:
             )
             settings = replace(settings, lanes=lanes)
         return train_fleet(parsed.out, settings, fleet, _options(parsed))
+    note_missing_scores(parsed.scale, [parsed.game])
     for name in changes | ({"lanes_per_actor": 0} if parsed.lanes_per_actor is not None else {}):
         raise ValueError(f"--{name.replace('_', '-')} must come with --engine ray")
     from ezgreedy.running.driver import train
@@ -184,6 +186,16 @@ def _settings(parsed: argparse.Namespace) -> Any:
             raise ValueError(f"--set must be PATH=VALUE; got {change!r}")
         settings = with_setting(settings, path, text)
     return settings
+
+
+def note_missing_scores(scale: str, games: Sequence[str]) -> None:
+    """Says which games have no published scores at a scale that is meant for comparing them."""
+    from ezgreedy.atari.atari100k import published
+
+    others = [game for game in games if game not in published()]
+    if scale.startswith("atari100k") and others:
+        are = "is" if len(others) == 1 else "are"
+        print(f"{', '.join(others)} {are} not among Atari-100k's 26 games: no published scores")
 
 
 def _options(parsed: argparse.Namespace) -> Any:

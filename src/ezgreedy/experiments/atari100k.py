@@ -22,14 +22,17 @@ Nothing was tuned on these games.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ezgreedy.atari.atari100k import NUM_FRAMES, published
-from ezgreedy.experiments.experiment import Claim, Number, Summary, Verdict
+from ezgreedy.experiments.experiment import Claim, Number, Summary, Table, Verdict
+from ezgreedy.experiments.run_study import RunStudy
 from ezgreedy.results.intervals import stratified_difference_interval
 from ezgreedy.results.runs import Run
+from ezgreedy.results.scores import interquartile_mean
 
 FREEWAY = "Freeway"
 FREEWAY_FRAMES = 120_000
@@ -53,7 +56,7 @@ def summarise(runs: Sequence[Run]) -> Summary:
         _no_loss(scores),
     ]
     claims = [claim for claim in found if claim is not None]
-    return Summary(claims, _data(scores, freeway))
+    return Summary(claims, _data(scores, freeway), _tables(scores))
 
 
 def _is_whole(run: Run, frames: int) -> bool:
@@ -252,3 +255,112 @@ def _data(
             for agent in (PLAIN, EPS, EZ, EZ_BUDGET)
         },
     }
+
+
+def _tables(scores: Mapping[str, Mapping[str, Sequence[float]]]) -> list[Table]:
+    """Every game's scores, and what they come to over games."""
+    known = {game: by_agent for game, by_agent in scores.items() if game in published()}
+    if not known:
+        return []
+    agents = [agent for agent in (PLAIN, EPS, EZ) if any(agent in own for own in known.values())]
+    rows = []
+    for game, by_agent in known.items():
+        others = published()[game]
+        own = [_score(by_agent.get(agent, ())) for agent in agents]
+        seeds = " / ".join(str(len(by_agent.get(agent, ()))) for agent in agents)
+        scores_of_others = (others.der, others.drq_eps, others.random_score, others.human_score)
+        rows.append((game, *own, seeds, *scores_of_others))
+    return [
+        Table(
+            "Final scores after 100,000 steps",
+            ("game", *agents, "seeds", "DER", "DrQ(ε)", "random", "human"),
+            rows,
+            "Means over seeds of the mean over 100 episodes, with t intervals from three seeds on. "
+            "DER: van Hasselt et al. (2019); DrQ(ε): Agarwal et al. (2021).",
+        ),
+        _aggregates(known, agents),
+    ]
+
+
+def _score(scores: Sequence[float]) -> Number:
+    if not scores:
+        return "–"
+    if len(scores) < LEAST_SEEDS:
+        return float(np.mean(scores))
+    return stratified_difference_interval([(scores, None)])
+
+
+def _aggregates(
+    scores: Mapping[str, Mapping[str, Sequence[float]]], agents: Sequence[str]
+) -> Table:
+    """Human-normalised, each agent over its own games beside DER and DrQ(ε) over the same."""
+    rows = []
+    for agent in agents:
+        games = [game for game, own in scores.items() if own.get(agent)]
+        columns = {
+            agent: [float(np.mean(scores[game][agent])) for game in games],
+            "DER": [published()[game].der for game in games],
+            "DrQ(ε)": [published()[game].drq_eps for game in games],
+        }
+        for name, values in columns.items():
+            normalised = np.array(
+                [
+                    published()[game].human_normalised(value)
+                    for game, value in zip(games, values, strict=True)
+                ]
+            )
+            measures = (
+                float(np.median(normalised)),
+                float(np.mean(normalised)),
+                float(interquartile_mean(normalised[:, None])),
+            )
+            label = name if name == agent else f"{name}, on the games of {agent}"
+            rows.append((label, len(games), *measures))
+    return Table(
+        "Human-normalised scores over games",
+        ("agent", "games", "median", "mean", "interquartile mean"),
+        rows,
+        "Of means over seeds, on the games that were run, beside what was published for the same "
+        "games: with so few games this is a check, not a ranking.",
+    )
+
+
+def draw(summary: Summary, directory: Path) -> list[Path]:
+    """Scores beside the published ones, and who crosses Freeway when."""
+    from ezgreedy.figures import atari100k as figures
+    from ezgreedy.figures import style
+
+    files: list[Path] = []
+    scores = {game: own for game, own in summary.data["scores"].items() if game in published()}
+    if scores:
+        files += style.save(figures.scores_by_game(scores), directory / "scores_by_game")
+    if any(summary.data["first_crossings"].values()):
+        figure = figures.share_still_without(
+            summary.data["first_crossings"],
+            FREEWAY_FRAMES // 4,
+            "share of seeds that have not crossed\n10 times in an episode",
+        )
+        files += style.save(figure, directory / "freeway_crossings")
+    return files
+
+
+STUDY = RunStudy(
+    id="atari100k",
+    title="Rainbow on Atari-100k, beside published scores",
+    shows="our Rainbow beside data-efficient Rainbow as published, and εz beside ε, on real Atari",
+    criteria={
+        "agreement": list(AGREEMENT),
+        "least_seeds": LEAST_SEEDS,
+        "least_freeway_seeds": LEAST_FREEWAY_SEEDS,
+        "least_crossings": LEAST_CROSSINGS,
+        "level": LEVEL,
+        "largest_loss": LARGEST_LOSS,
+    },
+    commands=(
+        "ezgreedy sweep atari100k --out DIR",
+        "ezgreedy sweep atari100k --games Freeway --agents rainbow,rainbow-eps,rainbow-ez,"
+        "rainbow-ez-budget --frames 120000 --seeds 16 --set evaluation.episodes=10 --out DIR",
+    ),
+    summarise=summarise,
+    draw=draw,
+)

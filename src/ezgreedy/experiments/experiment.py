@@ -44,6 +44,17 @@ class Record:
     result: Mapping[str, Any]
 
 
+def _number_as_json(number: Number) -> Any:
+    if isinstance(number, Interval):
+        return {"value": number.value, "low": number.low, "high": number.high}
+    return number
+
+
+def _number_from_json(entry: Any) -> Number:
+    number: Number = Interval(**entry) if isinstance(entry, Mapping) else entry
+    return number
+
+
 @dataclass(frozen=True)
 class Claim:
     """A sentence of the paper, what became of it, and the numbers that say so.
@@ -71,12 +82,7 @@ class Claim:
 
     def as_json(self) -> dict[str, Any]:
         """The claim as summary.json holds it."""
-        numbers = {
-            name: {"value": number.value, "low": number.low, "high": number.high}
-            if isinstance(number, Interval)
-            else number
-            for name, number in self.numbers.items()
-        }
+        numbers = {name: _number_as_json(number) for name, number in self.numbers.items()}
         return {
             "claim": self.claim,
             "verdict": self.verdict,
@@ -88,13 +94,47 @@ class Claim:
     @classmethod
     def from_json(cls, entry: Mapping[str, Any]) -> "Claim":
         """The claim that `as_json` gave."""
-        numbers = {
-            name: Interval(**number) if isinstance(number, Mapping) else number
-            for name, number in entry["numbers"].items()
-        }
+        numbers = {name: _number_from_json(entry) for name, entry in entry["numbers"].items()}
         return cls(
             entry["claim"], entry["verdict"], numbers, entry["note"], entry.get("key_numbers", ())
         )
+
+
+@dataclass(frozen=True)
+class Table:
+    """Numbers to look up.
+
+    Args:
+        title: what they are.
+        columns: the heading of each.
+        rows: as many numbers or words each as there are columns.
+        note: what to know about them.
+    """
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Number]]
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        for row in self.rows:
+            if len(row) != len(self.columns):
+                raise require.refuse("rows", f"have {len(self.columns)} columns", list(row))
+
+    def as_json(self) -> dict[str, Any]:
+        """The table as summary.json holds it."""
+        return {
+            "title": self.title,
+            "columns": list(self.columns),
+            "rows": [[_number_as_json(cell) for cell in row] for row in self.rows],
+            "note": self.note,
+        }
+
+    @classmethod
+    def from_json(cls, entry: Mapping[str, Any]) -> "Table":
+        """The table that `as_json` gave."""
+        rows = [[_number_from_json(cell) for cell in row] for row in entry["rows"]]
+        return cls(entry["title"], entry["columns"], rows, entry["note"])
 
 
 @dataclass(frozen=True)
@@ -105,10 +145,12 @@ class Summary:
         claims: in the order to be read.
         data: what the figures show (curves, maps, …), as JSON holds it, so that figures and pages
             can be made without the results of single seeds.
+        tables: that the page and the document show.
     """
 
     claims: Sequence[Claim]
     data: Mapping[str, Any] = field(default_factory=dict)
+    tables: Sequence[Table] = ()
 
 
 @dataclass(frozen=True)

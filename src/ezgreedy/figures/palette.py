@@ -18,6 +18,7 @@ AGENT_COLOURS = {
     "rainbow": "#009e73",
     "rainbow-eps": EPS_COLOUR,
     "rainbow-ez": EZ_COLOUR,
+    "rainbow-ez-budget": "#56b4e9",
     "rainbow-cts": "#cc79a7",
     "r2d2": "#e69f00",
     "r2d2-ez": "#56b4e9",

@@ -113,7 +113,8 @@ class NoisyAdam:
         rate = self._options["lr"] / (1.0 - beta1**step)
         root = 1.0 / math.sqrt(1.0 - beta2**step)
         numbers = [scale, 1.0 - beta1, 1.0 - beta2, rate, root, self._options["eps"]]
-        return np.array(numbers, dtype=np.float32)
+        with np.errstate(over="ignore"):  # what becomes infinite is found out by what it does
+            return np.array(numbers, dtype=np.float32)
 
 
 @cache

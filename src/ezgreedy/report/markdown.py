@@ -101,6 +101,13 @@ def _section(finding: Finding) -> Iterator[str]:
     yield ""
     for claim in finding.claims:
         yield from _claim(claim)
+    for table in finding.tables:
+        yield f"### {table.title}"
+        yield ""
+        if table.note:
+            yield table.note
+            yield ""
+        yield from _table(table.columns, [[*map(wording.written, row)] for row in table.rows])
     if finding.atlas is not None:
         yield from _atlas(finding.atlas)
     yield "Settings:"

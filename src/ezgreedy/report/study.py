@@ -13,7 +13,7 @@ from typing import Any, get_args
 
 from ezgreedy import requirements as require
 from ezgreedy.experiments import interactive, registry
-from ezgreedy.experiments.experiment import Claim, Experiment, Verdict
+from ezgreedy.experiments.experiment import Claim, Experiment, Table, Verdict
 from ezgreedy.experiments.runner import SUMMARY_FILE
 from ezgreedy.report.atlas import Atlas, atlas_from_json
 from ezgreedy.report.deep import DeepStudy, read_deep_study
@@ -41,6 +41,7 @@ class Finding:
         seconds: of computing.
         figures: files, one for each figure.
         blocks: what a reader can play with.
+        tables: numbers to look up.
         departures: how the run differs from the experiment as it is meant, in words.
         atlas: of what exploration alone finds; None for all experiments but one.
     """
@@ -56,6 +57,7 @@ class Finding:
     seconds: float
     figures: Sequence[Path]
     blocks: Sequence[Mapping[str, Any]]
+    tables: Sequence[Table]
     departures: Sequence[str]
     atlas: Atlas | None = None
 
@@ -159,6 +161,7 @@ def _finding(summary: Mapping[str, Any], directory: Path) -> Finding:
         blocks=[
             interactive.block_from_json(block) for block in summary["data"].get(interactive.KEY, ())
         ],
+        tables=[Table.from_json(table) for table in summary.get("tables", ())],
         departures=_departures(summary),
         atlas=atlas_from_json(summary["data"]),
     )

@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, NamedTuple
 
@@ -28,12 +29,17 @@ def train_command(settings: RunSettings, spread: Spread | None = None) -> str | 
     """
     if settings.agent.name not in {**PRESETS, **SEQUENCE_PRESETS}:
         return None
-    commands = [_command(settings, scale, spread) for scale in SCALES]
+    commands = []
+    for scale, scaled in SCALES.items():
+        with suppress(ValueError):  # a scale that is not for this agent or game
+            base = scaled(preset(settings.agent.name), settings.game)
+            commands.append(_command(settings, scale, base, spread))
     return min((command for command in commands if command is not None), key=len, default=None)
 
 
-def _command(settings: RunSettings, scale: str, spread: Spread | None) -> str | None:
-    base = SCALES[scale](preset(settings.agent.name), settings.game)
+def _command(
+    settings: RunSettings, scale: str, base: RunSettings, spread: Spread | None
+) -> str | None:
     words = ["ezgreedy", "train", settings.agent.name, "--game", settings.game]
     if scale != "paper":
         words += ["--scale", scale]

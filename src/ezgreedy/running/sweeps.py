@@ -79,6 +79,15 @@ def sweeps() -> dict[str, Sweep]:
         Sweep("atari57-r2d2", atari, _R2D2S, num_seeds=3),  # 30B frames by default
         Sweep("atari-durations", _DURATION_GAMES, ("r2d2-ez",), num_seeds=3, laws=_DURATION_LAWS),
         Sweep(
+            "small-durations",
+            ("deep_sea/20", MINATAR_PREFIX + "freeway"),
+            ("rainbow-ez",),
+            num_seeds=5,
+            scale="laptop",
+            frames=200_000,
+            laws=_SMALL_DURATION_LAWS,
+        ),
+        Sweep(
             "atari100k",
             tuple(published()),
             ("rainbow", "rainbow-eps", "rainbow-ez"),
@@ -106,6 +115,15 @@ _DURATION_LAWS: tuple[DurationLaw, ...] = (
     *(Zeta(mu) for mu in (1.25, 1.5, 2.0, 2.5, 3.0)),
     *(Geometric(decay) for decay in (0.5, 0.8, 0.9, 0.98, 0.995)),
     *(Uniform(cap) for cap in (2, 5, 20, 100, 500)),
+)
+
+
+# The same question at the scale of two cores: three laws of each family, with means from 1.4 to 25,
+# and Rainbow's cap where there is one.
+_SMALL_DURATION_LAWS: tuple[DurationLaw, ...] = (
+    *(Zeta(mu, cap=100) for mu in (1.5, 2.0, 3.0)),
+    *(Geometric(decay, cap=100) for decay in (0.5, 0.8, 0.95)),
+    *(Uniform(cap) for cap in (2, 10, 50)),
 )
 
 
