@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 import numba
+import numpy as np
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -41,3 +42,13 @@ def _compiled(function: Function, options: dict[str, Any]) -> Function:
     # A tuple of arrays is some sixty words; passing them on every step took nearly half the time.
     switches = {"_nrt": False, "forceinline": True, **options}
     return cast(Function, njit(cache=True, error_model="numpy", **switches)(function))
+
+
+@jit
+def place(number: int) -> int:
+    """A number that is known not to be negative, as an index.
+
+    Compiled code asks of every signed index whether it counts from the end; an unsigned one spares
+    the question, which takes a sixth of the time of a tabular step.
+    """
+    return np.uint64(number)  # type: ignore[return-value]

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ezgreedy import requirements as require
-from ezgreedy.compilation import jit
+from ezgreedy.compilation import jit, place
 from ezgreedy.envs.drawing import AGENT, DEEP, GOLD, INK, PAPER, SHALLOW, Canvas, Picture, blend
 from ezgreedy.envs.finite import FiniteEnv
 
@@ -71,7 +71,7 @@ def step(
     left_shift: int,
 ) -> tuple[int, int, float, bool]:
     """One step: (row, column, reward, terminated). `mapping` says which action is right where."""
-    goes_right = action == mapping[row, column]
+    goes_right = action == mapping[place(row), place(column)]
     return move(row, column, goes_right, mapping.shape[0], right_cost, other_cost, left_shift)
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ezgreedy import requirements as require
 from ezgreedy.agents.tabular import Ties, greedy_action, learn, target
-from ezgreedy.compilation import jit
+from ezgreedy.compilation import jit, place
 from ezgreedy.envs import chain, deep_sea, grid_world
 from ezgreedy.exploration.compiled import LaneStream, explore, lane_stream
 from ezgreedy.exploration.durations import DurationLaw, InverseTable
@@ -209,7 +209,7 @@ def _deep_sea_loop(
     while num_episodes < budget.num_episodes and step < budget.num_steps:
         row, column, gained, terminated = _SURFACE_ROW, _SURFACE_COLUMN, 0.0, False
         while not terminated and step < budget.num_steps:
-            state = row * size + column
+            state = place(row * size + column)
             option_action, remaining, is_exploring = explore(
                 stream, step, epsilon, table, _SEA_ACTIONS, option_action, remaining
             )
@@ -222,9 +222,9 @@ def _deep_sea_loop(
             row, column, reward, terminated = deep_sea.step(
                 row, column, action, sea.mapping, sea.right_cost, sea.other_cost, sea.left_shift
             )
-            after = row * size + column
+            after = place(row * size + column)
             aim = target(values, reward, after, terminated, _SEA_ACTIONS, how.discount)
-            learn(values, state, action, aim, how.step_size)
+            learn(values, state, place(action), aim, how.step_size)
             gained += reward
             if reward > 0.0 and success == 0:
                 success = num_episodes + 1
