@@ -37,7 +37,19 @@ def test_a_pass_gives_the_logits_of_the_network_under_the_same_noise(kind):
     for _ in range(3):
         with torch.no_grad():
             expected = theirs.heads(features)
-        torch.testing.assert_close(heads.run(features).logits, expected, rtol=1e-5, atol=1e-6)
+        (passed,) = heads.run(features)
+        torch.testing.assert_close(passed.logits, expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("block_size", [2**18, 700])
+def test_passes_together_are_those_one_after_the_other(kind, block_size, monkeypatch):
+    monkeypatch.setattr(noise_module, "_BLOCK_SIZE", block_size)
+    together, apart = Heads(network_of(KINDS[kind])), Heads(network_of(KINDS[kind]))
+    batches = features_of(together._network), features_of(together._network, batch=4)
+    expected = [apart.run(features)[0] for features in batches]
+    for found, other in zip(together.run(*batches), expected, strict=True):
+        assert torch.equal(found.logits, other.logits)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -51,7 +63,7 @@ def test_gradients_are_those_of_autograd(kind, block_size, monkeypatch):
     weights = rng.uniform(0.2, 1.0, 9).astype(np.float32)
     target = rng.dirichlet(np.ones(11), 9).astype(np.float32)
 
-    passed = heads.run(features)
+    (passed,) = heads.run(features)
     losses, of_outputs = loss_gradient(passed.logits, actions, target, weights)
     of_features, gradients = heads.gradients(passed, of_outputs)
 

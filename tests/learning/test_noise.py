@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from ezgreedy.learning import noise as module
-from ezgreedy.learning.noise import NoisyBlocks, noisy_product, signed_root_noise
+from ezgreedy.learning.noise import Factors, NoisyBlocks, noisy_product, signed_root_noise
 
 INPUTS, OUTPUTS, BATCH = 7, 11, 5
 
@@ -32,7 +32,7 @@ def test_blocks_give_the_products_of_the_whole_forwards_and_back(block_size, mon
     (of_inputs,) = torch.autograd.grad(expected, [inputs], delta)
     blocks = NoisyBlocks(mean, sigma)
     with torch.no_grad():
-        torch.testing.assert_close(blocks.product(inputs, bias, noise), expected)
+        torch.testing.assert_close(blocks.products([Factors(inputs, bias, noise)])[0], expected)
         found = torch.ones_like(inputs)
         blocks.add_back(delta, noise, found)
     torch.testing.assert_close(found, of_inputs + 1.0)
@@ -54,7 +54,7 @@ def test_blocks_follow_the_parameters_they_are_of():
         mean += 1.0
         sigma *= 2.0
         expected = whole_product(inputs, mean, sigma, bias, noise)
-        torch.testing.assert_close(blocks.product(inputs, bias, noise), expected)
+        torch.testing.assert_close(blocks.products([Factors(inputs, bias, noise)])[0], expected)
 
 
 def test_noise_keeps_the_sign_and_takes_the_root():

@@ -248,8 +248,8 @@ def leads_to_treasure(values: FloatArray, mapping: deep_sea.ActionMapping, how: 
     all is learned one of the first few states usually says no.
     """
     size = mapping.shape[0]
-    for place in range(size):
-        state, right = place * size + place, mapping[place, place]
+    for depth in range(size):
+        state, right = depth * size + depth, mapping[depth, depth]
         right_value, other_value = values[state, right], values[state, 1 - right]
         wins_ties = right == 0 and not how.has_random_ties
         if right_value < other_value or (right_value == other_value and not wins_ties):

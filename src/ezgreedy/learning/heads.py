@@ -7,7 +7,7 @@ layer's gradients are its products. What comes out is what `networks` and autogr
 the order of sums. Needs torch and numba.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from ezgreedy.compilation import jit
 from ezgreedy.learning.networks import NoisyLinear, RainbowNetwork
-from ezgreedy.learning.noise import NoisyBlocks
+from ezgreedy.learning.noise import Factors, NoisyBlocks
 from ezgreedy.learning.noisy_adam import Gradient
 from ezgreedy.requirements import IntArray
 
@@ -56,26 +56,37 @@ class Heads:
                 layers.setdefault(layer, _layer(layer))
             self._streams[name] = layers[first], layers[last]
 
-    def run(self, features: Tensor) -> HeadsPass:
-        """A pass under fresh noise, without autograd.
+    def run(self, *features: Tensor) -> list[HeadsPass]:
+        """Passes of several batches, each under fresh noise, without autograd.
 
         Args:
-            features: of the torso, [batch, features].
+            features: of the torso, [batch, features] each.
         """
-        drawn = iter(self._network.draw_noises() or [torch.empty(0)] * 4)
-        hidden: dict[_Layer, Tensor] = {}
-        noises: dict[_Layer, Tensor] = {}
-        outputs = {}
+        noises = [self._draw() for _ in features]
+        hidden: list[dict[_Layer, Tensor]] = [{} for _ in features]
+        outputs: dict[str, list[Tensor]] = {}
         for name, (first, last) in self._streams.items():
-            if first not in hidden:  # streams may share it
-                noises[first] = next(drawn)
-                hidden[first] = first.product(features, noises[first]).relu_()
-            noises[last] = next(drawn)
-            outputs[name] = last.product(hidden[first], noises[last])
+            if first not in hidden[0]:  # streams may share it
+                found = first.products(features, [drawn[first] for drawn in noises])
+                for own, units in zip(hidden, found, strict=True):
+                    own[first] = units.relu_()
+            inputs = [own[first] for own in hidden]
+            outputs[name] = last.products(inputs, [drawn[last] for drawn in noises])
+        both = zip(outputs["value"], outputs["advantage"], strict=True)
+        logits = [self._logits(value, advantage) for value, advantage in both]
+        return list(map(HeadsPass, logits, features, hidden, noises))
+
+    def _draw(self) -> "dict[_Layer, Tensor]":
+        """Noise of one pass by layer, in the network's own order."""
+        layers = dict.fromkeys(layer for stream in self._streams.values() for layer in stream)
+        drawn = self._network.draw_noises() or [torch.empty(0)] * len(layers)
+        return dict(zip(layers, drawn, strict=True))
+
+    def _logits(self, value: Tensor, advantage: Tensor) -> Tensor:
         settings = self._network.settings
-        logits = outputs["advantage"].view(-1, settings.num_actions, settings.num_atoms)
-        _combine(outputs["value"].numpy(), logits.numpy())
-        return HeadsPass(logits, features, hidden, noises)
+        logits = advantage.view(-1, settings.num_actions, settings.num_atoms)
+        _combine(value.numpy(), logits.numpy())
+        return logits
 
     def gradients(
         self, passed: HeadsPass, of_outputs: Mapping[str, Tensor]
@@ -107,8 +118,8 @@ class _Plain:
         self._parameters: tuple[Any, Any] = (layer.weight, layer.bias)  # not known as parameters
         self._weight, self._bias = layer.weight.detach(), layer.bias.detach()
 
-    def product(self, inputs: Tensor, _: Tensor) -> Tensor:
-        return torch.addmm(self._bias, inputs, self._weight.t())
+    def products(self, inputs: Sequence[Tensor], _: Sequence[Tensor]) -> list[Tensor]:
+        return [torch.addmm(self._bias, each, self._weight.t()) for each in inputs]
 
     def add_back(self, delta: Tensor, _: Tensor, of_inputs: Tensor) -> None:
         of_inputs.addmm_(delta, self._weight)
@@ -131,11 +142,13 @@ class _Noisy:
         self._bias_mean = None if layer.bias_mean is None else layer.bias_mean.detach()
         self._sizes = layer.weight_mean.shape[::-1]
 
-    def product(self, inputs: Tensor, noise: Tensor) -> Tensor:
+    def products(self, inputs: Sequence[Tensor], noises: Sequence[Tensor]) -> list[Tensor]:
+        pairs = zip(inputs, noises, strict=True)
+        return self._blocks.products([Factors(x, self._bias(noise), noise) for x, noise in pairs])
+
+    def _bias(self, noise: Tensor) -> Tensor:
         bias = self._bias_sigma * noise[self._sizes[0] :]
-        if self._bias_mean is not None:
-            bias += self._bias_mean
-        return self._blocks.product(inputs, bias, noise)
+        return bias if self._bias_mean is None else bias.add_(self._bias_mean)
 
     def add_back(self, delta: Tensor, noise: Tensor, of_inputs: Tensor) -> None:
         self._blocks.add_back(delta, noise, of_inputs)

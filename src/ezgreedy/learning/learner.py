@@ -200,12 +200,12 @@ class Learner:
         assert self._written is not None
         features_tm1, features_t, target_features_t = self._features(batch)
         online, target = self._written
-        logits_t = selector_t = target.run(target_features_t).logits
-        if self._selects_apart:
-            selector_t = online.run(features_t).logits
+        (of_target,) = target.run(target_features_t)
+        inputs = [features_t] if self._selects_apart else []
+        *of_selector, passed = online.run(*inputs, features_tm1.detach())
+        selector_t = (of_selector or [of_target])[0].logits
         a_t = expected_values(selector_t, self.online.atoms).argmax(dim=-1)
-        arguments = batch.returns, batch.discounts, logits_t, a_t, self.online.atoms
-        passed = online.run(features_tm1.detach())
+        arguments = batch.returns, batch.discounts, of_target.logits, a_t, self.online.atoms
         weights = batch.weights.astype(np.float32)
         losses, of_outputs = loss_gradient(
             passed.logits, batch.actions, target_distribution(*arguments), weights

@@ -5,6 +5,9 @@ to memory as a whole it costs more than the product; on a processor it is theref
 block, each small enough to stay in the cache until the product has read it. Needs torch and numba.
 """
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -13,8 +16,8 @@ from torch.nn import functional
 
 from ezgreedy.compilation import jit, jit_borrowing, jit_sums
 
-# A megabyte of floats.
-_BLOCK_SIZE = 2**18
+# Two megabytes of floats.
+_BLOCK_SIZE = 2**19
 
 # Up to here a batch is multiplied while the weight is read, without writing a noisy one.
 _MOST_ROWS_BY_HAND = 8
@@ -55,7 +58,15 @@ def noisy_product(
         arrays = [each.detach().numpy() for each in (inputs, mean, sigma, bias, noise, outputs)]
         _multiply_few(*arrays)
         return outputs
-    return NoisyBlocks(mean, sigma).product(inputs, bias, noise)
+    return NoisyBlocks(mean, sigma).products([Factors(inputs, bias, noise)])[0]
+
+
+class Factors(NamedTuple):
+    """What a noisy weight is multiplied with: see `noisy_product`."""
+
+    inputs: Tensor
+    bias: Tensor
+    noise: Tensor
 
 
 class NoisyBlocks:
@@ -78,14 +89,21 @@ class NoisyBlocks:
             weight = self._scratch[: rows.stop - first]
             self._blocks.append((rows, means[rows], sigmas[rows], weight, weight.numpy()))
 
-    def product(self, inputs: Tensor, bias: Tensor, noise: Tensor) -> Tensor:
-        """x·Wᵀ + b, not differentiable, [batch, outputs]; see `noisy_product`."""
+    def products(self, each: Sequence[Factors]) -> list[Tensor]:
+        """x·Wᵀ + b under several noises, not differentiable, [batch, outputs] each.
+
+        μ and σ are read once for all of them.
+        """
         if len(self._blocks) == 1:
-            return torch.addmm(bias, inputs, self._weight(0, noise).t())
-        outputs = inputs.new_empty(len(inputs), len(bias))
+            return [
+                torch.addmm(bias, inputs, self._weight(0, noise).t())
+                for inputs, bias, noise in each
+            ]
+        outputs = [inputs.new_empty(len(inputs), len(bias)) for inputs, bias, _ in each]
         for number, (rows, *_) in enumerate(self._blocks):
-            weight = self._weight(number, noise)
-            torch.addmm(bias[rows], inputs, weight.t(), out=outputs[:, rows])
+            for (inputs, bias, noise), out in zip(each, outputs, strict=True):
+                weight = self._weight(number, noise)
+                torch.addmm(bias[rows], inputs, weight.t(), out=out[:, rows])
         return outputs
 
     def add_back(self, delta: Tensor, noise: Tensor, of_inputs: Tensor) -> None:

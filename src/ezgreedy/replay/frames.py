@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ezgreedy import requirements as require
-from ezgreedy.compilation import jit
+from ezgreedy.compilation import jit, jit_borrowing
 from ezgreedy.requirements import IntArray
 from ezgreedy.tail import Tail
 
@@ -179,8 +179,15 @@ def _gather(
             if distance > reach:
                 target[:] = 0
             else:
-                target[:] = frames[lane * length + (position - distance) % length]
+                _copy(frames[lane * length + (position - distance) % length], target)
     return -1
+
+
+@jit_borrowing
+def _copy(source: ByteArray, target: ByteArray) -> None:
+    # Assigning slices goes byte by byte; this is compiled to copy many at a time.
+    for index in range(len(target)):
+        target[index] = source[index]
 
 
 def required_bytes(capacity: int, frame_shape: tuple[int, ...]) -> int:
