@@ -55,6 +55,7 @@ bench: $(DEV)
 	$(BIN)/python benchmarks/small_scale.py
 	$(BIN)/python benchmarks/linear.py
 	$(BIN)/python benchmarks/cts.py
+	$(BIN)/python benchmarks/torso.py
 	$(BIN)/python benchmarks/rainbow.py
 	$(BIN)/python benchmarks/replay.py
 	$(BIN)/python benchmarks/r2d2.py

@@ -144,4 +144,4 @@ def test_updates_are_those_of_autograd_and_torch_s_layers(kind, period, frames_o
     for (name, own), other in zip(
         ours.online.named_parameters(), theirs.online.parameters(), strict=True
     ):
-        torch.testing.assert_close(own, other, rtol=1e-4, atol=2e-7, msg=name)
+        torch.testing.assert_close(own, other, rtol=1e-4, atol=2e-6, msg=name)

@@ -115,15 +115,15 @@ class Learner:
         self._check(batch)
         noise = self._generators["learning"].get_state()
         try:
-            if self.device.type == "cpu":
-                update, gradients, scale = self._write_out(batch)
+            if self._written is not None:
+                update, gradients, scale = self._write_out(batch, *self._written)
             else:
                 update = self._differentiate(batch)
         except BaseException:
             self._generators["learning"].set_state(noise)
             self._optimizer.zero_grad(set_to_none=True)
             raise
-        if self.device.type == "cpu":
+        if self._written is not None:
             self._adam.step(gradients, scale)
         else:
             self._optimizer.step()
@@ -195,11 +195,11 @@ class Learner:
         norm = clip_gradients(self.online, self._largest_norm, self.num_updates, self.seed)
         return Update(loss.item(), unweighted, norm)
 
-    def _write_out(self, batch: Batch) -> tuple[Update, list[Gradient], float]:
+    def _write_out(
+        self, batch: Batch, online: Heads, target: Heads
+    ) -> tuple[Update, list[Gradient], float]:
         """The same on a processor: gradients, and what to multiply them by."""
-        assert self._written is not None
         features_tm1, features_t, target_features_t = self._features(batch)
-        online, target = self._written
         (of_target,) = target.run(target_features_t)
         inputs = [features_t] if self._selects_apart else []
         *of_selector, passed = online.run(*inputs, features_tm1.detach())

@@ -151,17 +151,16 @@ def _forward(
         found = fields.layers[depth]
         begin = found.second if starts_with_second else 0
         origins = found.origins[begin:]
+        patches = np.empty((len(origins), weight[0].numel()), dtype=_dtype(weight))
         if depth == 0:
-            patches = np.empty((len(origins), weight[0].numel()), dtype=np.float32)
             offsets = _offsets(fields.frames.shape[1:], row.size)
-            scale = np.float32(1.0 / torso.largest_pixel)
+            scale = patches.dtype.type(1.0 / torso.largest_pixel)
             _copy_pixels(fields.frames.reshape(-1), origins, offsets, scale, patches)
             flat = weight.flatten(1)
         else:
             below = fields.layers[depth - 1]
             sources = layers[-1].outputs.numpy()
             offsets = _offsets((1, *below.ids.shape[1:]), row.size)
-            patches = np.empty((len(origins), weight[0].numel()), dtype=np.float32)
             first = below.second if starts_with_second else 0
             _copy_rows(sources, below.ids.reshape(-1), origins, offsets, first, patches)
             flat = weight.permute(0, 2, 3, 1).flatten(1)
@@ -174,7 +173,7 @@ def _features(fields: Fields, outputs: Tensor, begin: int, end: int) -> Tensor:
     last = fields.layers[-1]
     ids = last.ids.reshape(len(last.ids), -1)[begin:end]
     first = 0 if len(outputs) == last.num_distinct else last.second
-    features = np.empty((len(ids), outputs.shape[1], ids.shape[1]), dtype=np.float32)
+    features = np.empty((len(ids), outputs.shape[1], ids.shape[1]), dtype=_dtype(outputs))
     _spread(outputs.numpy(), ids, first, features)
     return torch.from_numpy(features).flatten(1)
 
@@ -200,7 +199,7 @@ class _Distinct(torch.autograd.Function):
         torso, fields, layers = ctx.torso, ctx.fields, ctx.layers
         last = fields.layers[-1]
         ids = last.ids.reshape(len(last.ids), -1)[: fields.split]
-        of_outputs = np.zeros((last.first, layers[-1].outputs.shape[1]), dtype=np.float32)
+        of_outputs = np.zeros((last.first, layers[-1].outputs.shape[1]), dtype=_dtype(delta))
         _add_up(delta.contiguous().view(len(ids), of_outputs.shape[1], -1).numpy(), ids, of_outputs)
         gradients: list[Tensor] = []
         for depth in reversed(range(len(layers))):
@@ -212,7 +211,8 @@ class _Distinct(torch.autograd.Function):
             if depth:
                 below, row = fields.layers[depth - 1], torso.convolutions[depth]
                 of_patches = (of_sums @ layer.weight).numpy()
-                of_outputs = np.zeros((below.first, layers[depth - 1].outputs.shape[1]), np.float32)
+                channels = layers[depth - 1].outputs.shape[1]
+                of_outputs = np.zeros((below.first, channels), dtype=_dtype(delta))
                 offsets = _offsets((1, *below.ids.shape[1:]), row.size)
                 origins = fields.layers[depth].origins[:num_rows]
                 _add_rows(of_patches, below.ids.reshape(-1), origins, offsets, of_outputs)
@@ -236,6 +236,11 @@ def _offsets(shape: tuple[int, ...], size: int) -> NDArray[np.uint64]:
     return (plane + side[:, None] * columns + side).reshape(-1).astype(np.uint64)
 
 
+def _dtype(tensor: Tensor) -> Any:
+    """NumPy's name for a tensor's type: float32, or float64 for whoever checks to more digits."""
+    return np.float64 if tensor.dtype == torch.float64 else np.float32
+
+
 @jit
 def _copy_pixels(
     pixels: NDArray[np.uint8],
@@ -247,7 +252,7 @@ def _copy_pixels(
     for row in range(len(origins)):
         for column in range(len(offsets)):
             pixel = pixels[origins[row] + offsets[column]]
-            patches[row, column] = np.float32(pixel) * scale
+            patches[row, column] = scale * pixel
 
 
 @jit

@@ -1,0 +1,35 @@
+"""Examples run as they are, and say what they promise."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+SAYS = {
+    "add_ez_to_your_loop.py": "reward",
+    "compare_durations.py": "",
+    "fast_torso.py": "nn.Conv2d takes",
+    "own_option_set.py": "",
+}
+
+
+@pytest.mark.parametrize("name", SAYS)
+def test_examples_run(name):
+    ran = subprocess.run(
+        [sys.executable, str(EXAMPLES / name)],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert SAYS[name] in ran.stdout
+    assert ran.stdout.strip()
+    if name == "fast_torso.py":
+        assert float(ran.stdout.splitlines()[0].rpartition(": ")[2]) < 1e-3
+
+
+def test_no_example_is_left_out():
+    assert sorted(SAYS) == sorted(path.name for path in EXAMPLES.glob("*.py"))
