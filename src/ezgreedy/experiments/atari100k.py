@@ -293,29 +293,19 @@ def _score(scores: Sequence[float]) -> Number:
 def _aggregates(
     scores: Mapping[str, Mapping[str, Sequence[float]]], agents: Sequence[str]
 ) -> Table:
-    """Human-normalised, each agent over its own games beside DER and DrQ(ε) over the same."""
-    rows = []
+    """Human-normalised, agents that have the same games beside DER and DrQ(ε) on those."""
+    by_games: dict[tuple[str, ...], list[str]] = {}
     for agent in agents:
-        games = [game for game, own in scores.items() if own.get(agent)]
+        games = tuple(game for game, own in scores.items() if own.get(agent))
+        by_games.setdefault(games, []).append(agent)
+    rows = []
+    for games, alike in by_games.items():
         columns = {
-            agent: [float(np.mean(scores[game][agent])) for game in games],
-            "DER": [published()[game].der for game in games],
-            "DrQ(ε)": [published()[game].drq_eps for game in games],
+            agent: [float(np.mean(scores[game][agent])) for game in games] for agent in alike
         }
-        for name, values in columns.items():
-            normalised = np.array(
-                [
-                    published()[game].human_normalised(value)
-                    for game, value in zip(games, values, strict=True)
-                ]
-            )
-            measures = (
-                float(np.median(normalised)),
-                float(np.mean(normalised)),
-                float(interquartile_mean(normalised[:, None])),
-            )
-            label = name if name == agent else f"{name}, on the games of {agent}"
-            rows.append((label, len(games), *measures))
+        columns["DER"] = [published()[game].der for game in games]
+        columns["DrQ(ε)"] = [published()[game].drq_eps for game in games]
+        rows += [_measures(name, games, values) for name, values in columns.items()]
     return Table(
         "Human-normalised scores over games",
         ("agent", "games", "median", "mean", "interquartile mean"),
@@ -323,6 +313,13 @@ def _aggregates(
         "Of means over seeds, on the games that were run, beside what was published for the same "
         "games: with so few games this is a check, not a ranking.",
     )
+
+
+def _measures(name: str, games: Sequence[str], values: Sequence[float]) -> tuple[Number, ...]:
+    pairs = zip(games, values, strict=True)
+    normalised = np.array([published()[game].human_normalised(value) for game, value in pairs])
+    middle = float(interquartile_mean(normalised[:, None]))
+    return name, len(games), float(np.median(normalised)), float(normalised.mean()), middle
 
 
 def draw(summary: Summary, directory: Path) -> list[Path]:

@@ -12,6 +12,7 @@ better other family by the whole of a Welch interval; contradicted if it is belo
 it; undecided otherwise. With fewer seeds there is the figure, and no verdict.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -82,7 +83,9 @@ def _points(runs: Sequence[Run]) -> list[Point]:
             scores.setdefault(key, []).append(run.scores[-1].mean_return)
     order = {family: place for place, family in enumerate(FAMILIES)}
     keys = sorted(scores, key=lambda key: (key[0], order[key[1]], key[2]))
-    return [Point(*key, scores[key]) for key in keys]
+    # Other runs have a law as well; a comparison needs two of them on one game.
+    laws_of_games = Counter(game for game, *_ in keys)
+    return [Point(*key, scores[key]) for key in keys if laws_of_games[key[0]] > 1]
 
 
 def _claim(game: str, points: Sequence[Point]) -> Claim | None:

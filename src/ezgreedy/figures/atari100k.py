@@ -49,7 +49,7 @@ def share_still_without(first: Mapping[str, Sequence[int | None]], most: int, wh
         what: for the vertical axis, what has not happened.
     """
     with style.voice():
-        figure = style.new_figure(5.4, 3.2)
+        figure = style.new_figure(7.2, 3.4)
         axis = figure.subplots()
         for agent, steps in first.items():
             if not steps:

@@ -92,9 +92,10 @@ def _section(finding: Finding) -> Iterator[str]:
     yield f"{finding.title}. Shows {finding.shows}." if finding.shows else f"{finding.title}."
     yield ""
     yield f"- Command: `{finding.command}`"
+    computing = f"{wording.duration(finding.seconds)} of computing on one core, "
     yield (
-        f"- {wording.counted(finding.seeds, 'seed')}, {wording.duration(finding.seconds)} of "
-        f"computing on one core, version {finding.version}"
+        f"- {wording.counted(finding.seeds, 'seed')}, {computing if finding.seconds else ''}"
+        f"version {finding.version}"
     )
     for departure in finding.departures:
         yield f"- Differs from the experiment's default in {departure}"
