@@ -27,9 +27,11 @@ from typing import Any
 
 import numpy as np
 
-from ezgreedy.atari.atari100k import NUM_FRAMES, published
+from ezgreedy.atari.atari100k import NUM_FRAMES, NUM_STEPS, published
+from ezgreedy.experiments import interactive
 from ezgreedy.experiments.experiment import Claim, Number, Summary, Table, Verdict
 from ezgreedy.experiments.run_study import RunStudy
+from ezgreedy.figures.palette import AGENT_COLOURS
 from ezgreedy.results.intervals import stratified_difference_interval
 from ezgreedy.results.runs import Run
 from ezgreedy.results.scores import interquartile_mean
@@ -42,6 +44,7 @@ AGREEMENT = (0.7, 1.4)
 LEAST_SEEDS = 3
 LARGEST_LOSS = 0.1
 LEVEL = 0.05
+STRETCH = 5_000  # agent steps that one point of a curve is the mean of
 
 PLAIN, EPS, EZ, EZ_BUDGET = "rainbow", "rainbow-eps", "rainbow-ez", "rainbow-ez-budget"
 
@@ -56,7 +59,9 @@ def summarise(runs: Sequence[Run]) -> Summary:
         _no_loss(scores),
     ]
     claims = [claim for claim in found if claim is not None]
-    return Summary(claims, _data(scores, freeway), _tables(scores))
+    blocks = [_curves(game, runs) for game in scores]
+    data = _data(scores, freeway) | ({interactive.KEY: blocks} if blocks else {})
+    return Summary(claims, data, _tables(scores))
 
 
 def _is_whole(run: Run, frames: int) -> bool:
@@ -255,6 +260,48 @@ def _data(
             for agent in (PLAIN, EPS, EZ, EZ_BUDGET)
         },
     }
+
+
+def _curves(game: str, runs: Sequence[Run]) -> dict[str, Any]:
+    """Returns of training episodes, averaged over runs and stretches of 5,000 steps."""
+    whole = [run for run in runs if run.game == game and _is_whole(run, NUM_FRAMES)]
+    curves = []
+    for agent in dict.fromkeys(run.agent for run in whole):
+        rows = np.array([_stretches(run) for run in whole if run.agent == agent])
+        middles = (np.arange(rows.shape[1]) + 0.5) * STRETCH
+        known = np.isfinite(rows)
+        sums = np.where(known, rows, 0.0).sum(axis=0)
+        means = np.where(known.any(axis=0), sums / np.maximum(known.sum(axis=0), 1), np.nan)
+        label = f"{agent}, {len(rows)} seeds" if len(rows) > 1 else f"{agent}, 1 seed"
+        colour = AGENT_COLOURS.get(agent)
+        curves.append(interactive.Curve(label, middles, means, colour=colour))
+    ends = np.array([0.0, float(NUM_STEPS)])
+    references = []
+    if game in published():
+        der = published()[game].der
+        references = [interactive.Curve("DER as published", ends, np.array([der, der]))]
+    return interactive.curves_block(
+        f"{game}: return of training episodes",
+        curves,
+        x_label="agent steps",
+        y_label="return",
+        references=references,
+    )
+
+
+def _stretches(run: Run) -> list[float]:
+    """The mean return of the episodes that ended in each stretch; NaN where none did."""
+    means = []
+    for end in range(STRETCH, NUM_STEPS + 1, STRETCH):
+        within = [
+            report
+            for report in run.reports
+            if end - STRETCH < report.frames / 4 <= end and report.mean_return is not None
+        ]
+        weights = [report.episodes for report in within]
+        returns = [report.mean_return for report in within if report.mean_return is not None]
+        means.append(float(np.average(returns, weights=weights)) if within else np.nan)
+    return means
 
 
 def _tables(scores: Mapping[str, Mapping[str, Sequence[float]]]) -> list[Table]:

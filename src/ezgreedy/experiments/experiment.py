@@ -205,6 +205,11 @@ class Experiment:
             raise require.refuse("modules", "be given with their extra", list(self.modules))
 
     @property
+    def command(self) -> str:
+        """What runs it."""
+        return f"ezgreedy reproduce {self.id}"
+
+    @property
     def is_default(self) -> bool:
         """Whether it belongs to a run of all experiments."""
         return not self.extra

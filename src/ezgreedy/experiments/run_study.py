@@ -48,6 +48,11 @@ class RunStudy:
     summarise: Callable[[Sequence[Run]], Summary]
     draw: Callable[[Summary, Path], Sequence[Path]]
 
+    @property
+    def command(self) -> str:
+        """What judges runs."""
+        return f"ezgreedy judge {self.id}"
+
 
 @cache
 def run_studies() -> dict[str, RunStudy]:

@@ -26,7 +26,7 @@ from ezgreedy.learning.settings import Convolution
 
 # With more distinct fields than this in the first layer, torch's convolutions are as fast. Where
 # fields do not overlap, patches take no more memory than the frames, and are always faster.
-LARGEST_SHARE = 0.6
+LARGEST_SHARE = 0.5
 
 _Floats = NDArray[np.float32]
 

@@ -14,6 +14,7 @@ from typing import Any, get_args
 from ezgreedy import requirements as require
 from ezgreedy.experiments import interactive, registry
 from ezgreedy.experiments.experiment import Claim, Experiment, Table, Verdict
+from ezgreedy.experiments.run_study import RunStudy, run_studies
 from ezgreedy.experiments.runner import SUMMARY_FILE
 from ezgreedy.report.atlas import Atlas, atlas_from_json
 from ezgreedy.report.deep import DeepStudy, read_deep_study
@@ -23,6 +24,7 @@ from ezgreedy.results.runs import CONFIG_FILE, run_directories
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 
 _MOST_LISTED = 12
+_CHAIN_LAWS, _DEEP_LAWS = "fig2-chain-durations", "deep-durations"
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,7 @@ class Study:
     """
 
     findings: Sequence[Finding]
-    not_run: Sequence[Experiment]
+    not_run: Sequence[Experiment | RunStudy]
     deep: DeepStudy | None = None
     suites: Sequence[SuiteScores] = ()
 
@@ -108,7 +110,7 @@ def read_study(*sources: Path) -> Study:
                 raise ValueError(f"{directory.name} is there twice: {where}")
             found[directory.name] = directory
         with_runs += [source] if has_runs else []
-    known = registry.experiments()
+    known = _known()
     ids = [name for name in known if name in found] + [name for name in found if name not in known]
     deep = read_deep_study(with_runs) if with_runs else None
     return Study(
@@ -117,6 +119,17 @@ def read_study(*sources: Path) -> Study:
         deep,
         suite_scores(deep.runs) if deep is not None else (),
     )
+
+
+def _known() -> dict[str, Experiment | RunStudy]:
+    """Everything that can be judged, in the order of the paper; laws of deep agents beside ours."""
+    known: dict[str, Experiment | RunStudy] = {}
+    studies: dict[str, RunStudy] = dict(run_studies())
+    for name, experiment in registry.experiments().items():
+        known[name] = experiment
+        if name == _CHAIN_LAWS:
+            known[_DEEP_LAWS] = studies.pop(_DEEP_LAWS)
+    return known | studies
 
 
 def _experiments(source: Path) -> list[Path]:
