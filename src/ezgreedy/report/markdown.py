@@ -92,11 +92,11 @@ def _section(finding: Finding) -> Iterator[str]:
     yield f"{finding.title}. Shows {finding.shows}." if finding.shows else f"{finding.title}."
     yield ""
     yield f"- Command: `{finding.command}`"
-    computing = f"{wording.duration(finding.seconds)} of computing on one core, "
-    yield (
-        f"- {wording.counted(finding.seeds, 'seed')}, {computing if finding.seconds else ''}"
-        f"version {finding.version}"
-    )
+    computing = ""
+    if finding.seconds is not None:
+        computing = f"{wording.duration(finding.seconds)} of computing on one core, "
+    seeds = wording.counted(finding.seeds, "seed")
+    yield f"- {seeds}, {computing}version {finding.version}"
     for departure in finding.departures:
         yield f"- Differs from the experiment's default in {departure}"
     yield ""

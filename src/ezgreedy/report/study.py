@@ -40,7 +40,7 @@ class Finding:
         settings: all of them.
         version: of the package that ran it.
         command: what to type to get the same numbers.
-        seconds: of computing.
+        seconds: of computing; None if that is not known.
         figures: files, one for each figure.
         blocks: what a reader can play with.
         tables: numbers to look up.
@@ -56,7 +56,7 @@ class Finding:
     settings: Mapping[str, Any]
     version: str
     command: str
-    seconds: float
+    seconds: float | None
     figures: Sequence[Path]
     blocks: Sequence[Mapping[str, Any]]
     tables: Sequence[Table]
@@ -169,7 +169,7 @@ def _finding(summary: Mapping[str, Any], directory: Path) -> Finding:
         settings=dict(summary["settings"]),
         version=_words(summary, "version"),
         command=_words(summary, "command"),
-        seconds=require.number("seconds", summary["seconds"], least=0.0),
+        seconds=_seconds(summary["seconds"]),
         figures=_one_file_each([directory / name for name in summary["figures"]]),
         blocks=[
             interactive.block_from_json(block) for block in summary["data"].get(interactive.KEY, ())
@@ -178,6 +178,10 @@ def _finding(summary: Mapping[str, Any], directory: Path) -> Finding:
         departures=_departures(summary),
         atlas=atlas_from_json(summary["data"]),
     )
+
+
+def _seconds(seconds: Any) -> float | None:
+    return None if seconds is None else require.number("seconds", seconds, least=0.0)
 
 
 def _words(summary: Mapping[str, Any], name: str) -> str:
