@@ -15,6 +15,7 @@ from ezgreedy.running.plain import as_plain
 from ezgreedy.running.scales import paper_scale
 
 AGENTS = {**PRESETS, **SEQUENCE_PRESETS}
+del AGENTS["rainbow-ez-budget"]  # a control of ours; the paper has eight agents
 FRAMES = 200_000_000
 
 

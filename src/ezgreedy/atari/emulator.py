@@ -5,7 +5,6 @@ raw rewards, which training that resumes exactly needs. Needs ale-py and Pillow 
 """
 
 from collections.abc import Callable
-from functools import cache, reduce
 from typing import Any
 
 import numpy as np
@@ -15,9 +14,8 @@ from ezgreedy import requirements as require
 from ezgreedy.atari import packages
 from ezgreedy.atari.environment import Environment
 from ezgreedy.atari.games import Game, game
-from ezgreedy.atari.palette import NUM_COLOURS, SCREEN, colours, pooled_codes
+from ezgreedy.atari.palette import SCREEN, pooled_codes
 from ezgreedy.atari.protocol import Frames, Protocol
-from ezgreedy.compilation import jit
 
 # Thousandths, so that the weighted sum and its truncation are exact on every machine.
 _GREY_WEIGHTS = (299, 587, 114)
@@ -70,6 +68,8 @@ class Emulator(Environment):
     def _frame(self, screens: list[NDArray[Any]]) -> Frames:
         if self._is_coloured:
             return pooled_codes(screens[0], screens[-1])[None]
+        from ezgreedy.atari.pooling import pooled_greys  # which loads numba
+
         return shrink(pooled_greys(screens), self.protocol.screen_size)[None]
 
     def _lives(self) -> int:
@@ -106,33 +106,6 @@ def full_action_set() -> list[Any]:
 def grey(picture: Frames) -> Frames:
     """0.299 R + 0.587 G + 0.114 B of a picture [height, width, 3], truncated, exactly."""
     return (picture @ np.array(_GREY_WEIGHTS, dtype=np.uint32) // 1000).astype(np.uint8)
-
-
-def pooled_greys(screens: list[NDArray[np.uint8]]) -> Frames:
-    """The grey picture of the maximum, in each of red, green and blue, of screens of indices."""
-    if len(screens) > 2:
-        return grey(reduce(np.maximum, (colours()[screen >> 1] for screen in screens)))
-    return _looked_up(screens[0], screens[-1], _greys_of_pairs())
-
-
-@cache
-def _greys_of_pairs() -> NDArray[np.uint8]:
-    """The grey of two colours' maximum, by their numbers, [128, 128]."""
-    numbers = 2 * np.arange(NUM_COLOURS, dtype=np.uint8)
-    pairs = np.broadcast_arrays(numbers[:, None], numbers)
-    return grey(colours()[pooled_codes(*pairs)])
-
-
-@jit
-def _looked_up(
-    screen: NDArray[np.uint8], other: NDArray[np.uint8], table: NDArray[np.uint8]
-) -> Frames:
-    """One pass, where arithmetic with whole pictures takes a dozen."""
-    found = np.empty_like(screen)
-    for row in range(screen.shape[0]):
-        for column in range(screen.shape[1]):
-            found[row, column] = table[screen[row, column] >> 1, other[row, column] >> 1]
-    return found
 
 
 def shrink(picture: Frames, size: int) -> Frames:

@@ -59,7 +59,7 @@ def summarise(runs: Sequence[Run]) -> Summary:
         _no_loss(scores),
     ]
     claims = [claim for claim in found if claim is not None]
-    blocks = [_curves(game, runs) for game in scores]
+    blocks = [block for game in scores if (block := _curves(game, runs)) is not None]
     data = _data(scores, freeway) | ({interactive.KEY: blocks} if blocks else {})
     return Summary(claims, data, _tables(scores))
 
@@ -262,19 +262,23 @@ def _data(
     }
 
 
-def _curves(game: str, runs: Sequence[Run]) -> dict[str, Any]:
-    """Returns of training episodes, averaged over runs and stretches of 5,000 steps."""
+def _curves(game: str, runs: Sequence[Run]) -> dict[str, Any] | None:
+    """Returns of training episodes, averaged over runs and stretches; None if none ended."""
     whole = [run for run in runs if run.game == game and _is_whole(run, NUM_FRAMES)]
     curves = []
     for agent in dict.fromkeys(run.agent for run in whole):
         rows = np.array([_stretches(run) for run in whole if run.agent == agent])
         middles = (np.arange(rows.shape[1]) + 0.5) * STRETCH
         known = np.isfinite(rows)
+        if not known.any():
+            continue
         sums = np.where(known, rows, 0.0).sum(axis=0)
         means = np.where(known.any(axis=0), sums / np.maximum(known.sum(axis=0), 1), np.nan)
         label = f"{agent}, {len(rows)} seeds" if len(rows) > 1 else f"{agent}, 1 seed"
         colour = AGENT_COLOURS.get(agent)
         curves.append(interactive.Curve(label, middles, means, colour=colour))
+    if not curves:
+        return None
     ends = np.array([0.0, float(NUM_STEPS)])
     references = []
     if game in published():

@@ -43,9 +43,9 @@ class Finding:
         seconds: of computing; None if that is not known.
         figures: files, one for each figure.
         blocks: what a reader can play with.
-        tables: numbers to look up.
         departures: how the run differs from the experiment as it is meant, in words.
         atlas: of what exploration alone finds; None for all experiments but one.
+        tables: numbers to look up.
     """
 
     id: str
@@ -59,9 +59,9 @@ class Finding:
     seconds: float | None
     figures: Sequence[Path]
     blocks: Sequence[Mapping[str, Any]]
-    tables: Sequence[Table]
     departures: Sequence[str]
     atlas: Atlas | None = None
+    tables: Sequence[Table] = ()
 
 
 @dataclass(frozen=True)
