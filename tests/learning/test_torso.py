@@ -113,6 +113,10 @@ def test_frames_with_little_to_share_take_torch_s_convolutions():
     assert make(DER_TORSO, largest_share=0.0).fields(frames) is None
 
 
+def test_no_frames_give_no_features():
+    assert make(DER_TORSO)(torch.zeros(0, 4, 84, 84, dtype=torch.uint8)).shape == (0, 576)
+
+
 def test_the_same_frames_give_the_same_bits(real_frames):
     frames = torch.from_numpy(real_frames)
     torso = make(ATARI_TORSO)

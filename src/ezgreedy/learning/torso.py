@@ -100,7 +100,7 @@ class Torso(nn.Sequential):
         if tuple(frames.shape[1:]) != tuple(self.input_shape):
             rule = f"have shape [states, {', '.join(map(str, self.input_shape))}]"
             raise require.refuse("frames", rule, tuple(frames.shape))
-        if self.largest_share == 0.0 or frames.device.type != "cpu":
+        if not len(frames) or self.largest_share == 0.0 or frames.device.type != "cpu":
             return None
         return find_fields(frames.numpy(), self.convolutions, split, self.largest_share)
 
