@@ -1,7 +1,7 @@
-# Two commands do everything from a fresh checkout (Python 3.11 and make are assumed):
-#   make reproduce   set up, run the small-scale study, end with a page: out/reproduce/report.html
-#   make test        set up, run the fast test-suite
-# The others: make lint, make test-slow, make bench, make format, make clean.
+# Two commands do everything from a fresh checkout (they need Python 3.11 and make):
+#   make reproduce   set up, run the small-scale study, write a page: out/reproduce/report.html
+#   make test        set up, run the fast test suite
+# Other targets: make lint, make test-slow, make test-cuda (on a GPU), make bench, make format, make clean.
 
 PYTHON ?= python3.11
 VENV := .venv
@@ -10,11 +10,11 @@ STUDY := $(VENV)/.study-installed
 DEV := $(VENV)/.dev-installed
 
 # numba's cache does not notice changes in functions of other files, so each state of the sources
-# has a cache of its own.
+# has its own cache.
 SOURCES := $(shell find src -name '*.py' | LC_ALL=C sort)
 export NUMBA_CACHE_DIR := $(CURDIR)/$(VENV)/numba/$(shell cat $(SOURCES) | cksum | cut -d' ' -f1)
 
-.PHONY: help reproduce test test-slow lint format bench clean
+.PHONY: help reproduce test test-slow test-cuda lint format bench clean
 help:
 	@sed -n 's/^# \{0,1\}//p;/^$$/q' Makefile
 
@@ -40,6 +40,9 @@ test: $(DEV)
 
 test-slow: $(DEV)
 	$(BIN)/python -m pytest -n 2 -m slow
+
+test-cuda: $(DEV)
+	$(BIN)/python -m pytest -m cuda
 
 lint: $(DEV)
 	$(BIN)/ruff format --check .

@@ -1,5 +1,5 @@
 /* Q-learning with εz-greedy on DeepSea, as a C programmer would write it: the yardstick for the
- * compiled kernel in ezgreedy.kernels.tabular, with the same generator, tables, ties, updates and
+ * compiled kernel in ezgreedy.kernels.q_learning_runs, with the same generator, tables, ties, updates and
  * bookkeeping. small_scale.py compiles it, checks that both give the same values, and times both. */
 
 #include <math.h>

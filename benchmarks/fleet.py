@@ -2,8 +2,9 @@
 
 First the same agent on MinAtar in one process and on Ray with two actors, in turns, in environment
 steps per second of wall time after start-up: the same lanes, the same samples per insert. Then each
-role of R2D2 at full size alone, in CPU seconds on one thread. `python benchmarks/fleet.py` does
-both; `engines` or `roles` as an argument does one.
+role of R2D2 at full size alone, in CPU seconds on one thread. Last the coordinator's own work in
+one turn, against actors in virtual time. `python benchmarks/fleet.py` does all; `engines`, `roles`
+or `turns` as an argument does one.
 """
 
 import os
@@ -17,25 +18,27 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from ezgreedy.agents.sequence_actor import Whereabouts
-from ezgreedy.agents.sequence_presets import R2D2_EZ
-from ezgreedy.atari.lanes import Lanes
+from ezgreedy.agents.agent import game_spec
+from ezgreedy.agents.r2d2.actor import Whereabouts
+from ezgreedy.agents.r2d2.presets import R2D2_EZ
+from ezgreedy.agents.run_settings import EvaluationSettings
 from ezgreedy.fleet.coordinator import FleetTraining
-from ezgreedy.fleet.driving import store_megabytes_needed
+from ezgreedy.fleet.fleet_settings import FleetSettings
+from ezgreedy.fleet.ray_run_loop import store_megabytes_needed
 from ezgreedy.fleet.roles import ActorRole, Key, LearnerRole, ShardRole
 from ezgreedy.fleet.session import LocalSession
-from ezgreedy.fleet.settings import FleetSettings
 from ezgreedy.fleet.transport import num_bytes, pack, unpack
-from ezgreedy.running.scales import laptop_scale, paper_scale
-from ezgreedy.running.settings import EvaluationSettings
-from ezgreedy.running.training import Training, surface
+from ezgreedy.fleet.virtual_time import Costs, VirtualSupervisor
+from ezgreedy.games.lanes import Lanes
+from ezgreedy.runs.training import Training
 
 TURNS, SECONDS_PER_TURN = 5, 8.0
 LANES, UPDATE_BATCH = 16, 2
+TURNS_MEASURED = 5_000
 
 
 def small_settings():
-    settings = laptop_scale(R2D2_EZ, "minatar/breakout")
+    settings = R2D2_EZ.at_scale("laptop", "minatar/breakout")
     return replace(
         settings,
         frames=10**12,
@@ -76,7 +79,7 @@ def compare_engines() -> None:
             one = steps_per_second(embedded, SECONDS_PER_TURN)
             other = steps_per_second(on_ray, SECONDS_PER_TURN)
             ratios.append(other / one)
-            view = on_ray.gauges.view()
+            view = on_ray.gauges.recent.view()
             print(
                 f"turn {turn}: embedded {one:,.0f} steps/s, Ray {other:,.0f}, "
                 f"learner waits {view['learner_wait_share']:.0%}, load {os.getloadavg()[0]:.1f}"
@@ -97,7 +100,7 @@ def cpu_seconds(call: Callable[[], object], repeats: int = 1) -> float:
 
 def measure_roles(game: str) -> None:
     torch.set_num_threads(1)
-    settings = paper_scale(R2D2_EZ, game)
+    settings = R2D2_EZ.at_scale("paper", game)
     learner_settings = replace(settings.agent.learner, batch_size=UPDATE_BATCH)
     agent = replace(
         settings.agent, learner=learner_settings, replay_capacity=40_000, least_windows=1
@@ -127,7 +130,7 @@ def measure_roles(game: str) -> None:
     )
     with tempfile.TemporaryDirectory() as directory:
         shard = ShardRole()
-        shard.begin(settings, surface(lanes), 0, 1, directory, None)
+        shard.begin(settings, game_spec(lanes), 0, 1, directory, None)
         begun = time.process_time()
         shard.add(Key(0, 0, 1), packed)
         add = (time.process_time() - begun) / len(windows)
@@ -136,7 +139,7 @@ def measure_roles(game: str) -> None:
             f"keeping a window {1e3 * add:.2f} ms; drawing and decoding one {1e3 * sample:.2f} ms"
         )
         learner = LearnerRole()
-        learner.begin(settings, surface(lanes), None)
+        learner.begin(settings, game_spec(lanes), None)
         batch = shard.sample(UPDATE_BATCH)[1]
         update = cpu_seconds(lambda: learner.update(batch)) / UPDATE_BATCH
         print(f"an update takes {update:.2f} s for each window of its batch")
@@ -146,8 +149,35 @@ def measure_roles(game: str) -> None:
         print(f"weights: {size / 1e6:.1f} MB, {1e3 * (time.process_time() - begun):.0f} ms")
 
 
+def measure_turns() -> None:
+    """CPU time of a turn, all of it: requests, bookkeeping, and the virtual clock besides."""
+    times = {}
+    for actors in (20, 320, 1000):
+        settings = replace(R2D2_EZ.at_scale("paper", "minatar/breakout"), lanes=actors)
+        settings = replace(settings, agent=replace(settings.agent, least_windows=10))
+        supervisor = VirtualSupervisor(Costs(start=0.0, send=0.0, call=1e-5))
+        fleet = FleetSettings(actors=actors, shards=8 if actors >= 8 else 1)
+        with FleetTraining(settings, fleet, Path("unused"), supervisor) as training:
+            for _ in range(10 * actors):
+                training.step()
+            asked, begun = supervisor.num_asked, time.process_time()
+            for _ in range(TURNS_MEASURED):
+                training.step()
+            times[actors] = (time.process_time() - begun) / TURNS_MEASURED
+            calls = (supervisor.num_asked - asked) / TURNS_MEASURED
+        print(
+            f"{actors} actors of one lane: {1e3 * times[actors]:.3f} ms a turn, {calls:.1f} calls"
+        )
+    print(
+        f"1,000 actors / 20: {times[1000] / times[20]:.2f}; "
+        f"a turn at 1,000: {1e3 * times[1000]:.3f} ms; goal at most 2"
+    )
+
+
 if __name__ == "__main__":
-    asked = sys.argv[1:] or ["engines", "roles"]
+    asked = sys.argv[1:] or ["engines", "roles", "turns"]
+    if "turns" in asked:
+        measure_turns()
     if "roles" in asked:
         for name in ("Breakout", "MontezumaRevenge"):
             measure_roles(name)

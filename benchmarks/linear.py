@@ -16,12 +16,12 @@ from dm_control import suite
 from small_scale import EPSILON, NUM_EPISODES, SIZE, c_loop, compiled_c
 
 from ezgreedy.agents.features import FourierBasis
-from ezgreedy.agents.linear import SarsaLambda, SarsaSettings
+from ezgreedy.agents.sarsa_lambda import SarsaLambda, SarsaSettings
 from ezgreedy.compilation import jit
 from ezgreedy.envs import cartpole
 from ezgreedy.exploration.durations import Zeta
-from ezgreedy.kernels.linear import Domain, Episodes, Exploration, learn_by_sarsa
-from ezgreedy.kernels.tabular import exploration
+from ezgreedy.kernels.policies import exploration
+from ezgreedy.kernels.sarsa_runs import Domain, Episodes, learn_by_sarsa
 
 TURNS = 4
 CARTPOLE_RANGES = [(-2.0, 2.0), (-1.0, 1.0), (-1.0, 1.0), (-10.0, 10.0), (-20.0, 20.0)]
@@ -80,7 +80,7 @@ def mountain_car_kernel() -> int:
     settings = SarsaSettings(step_size=0.005, discount=0.99, decay=0.9)
     agent = SarsaLambda(FourierBasis(5, MOUNTAIN_CAR_RANGES), 3, settings)
     run = learn_by_sarsa(
-        agent, Domain.MOUNTAIN_CAR, Exploration(0.05, Zeta()), Episodes(1000, 5000)
+        agent, Domain.MOUNTAIN_CAR, exploration(0.05, Zeta()), Episodes(1000, 5000)
     )
     return int(run.lengths.sum())
 
@@ -124,7 +124,7 @@ def cartpole_kernel(coupling: int | None, num_episodes: int) -> Callable[[], int
     def run() -> int:
         agent = SarsaLambda(basis, 3, settings)
         episodes = Episodes(num_episodes, 1000)
-        learning = learn_by_sarsa(agent, Domain.CARTPOLE, Exploration(0.01, Zeta()), episodes)
+        learning = learn_by_sarsa(agent, Domain.CARTPOLE, exploration(0.01, Zeta()), episodes)
         return int(learning.lengths.sum())
 
     return run

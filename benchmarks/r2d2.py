@@ -14,11 +14,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ezgreedy.learning.recurrent_network import State
-from ezgreedy.learning.sequence_learner import SequenceLearner
-from ezgreedy.learning.sequence_settings import RecurrentNetworkSettings, SequenceLearnerSettings
+from ezgreedy.agents.r2d2.learner import SequenceLearner
+from ezgreedy.agents.r2d2.learner_settings import RecurrentNetworkSettings, SequenceLearnerSettings
+from ezgreedy.agents.r2d2.network import State
 from ezgreedy.replay.sequence_batch import SequenceBatch
-from ezgreedy.running.own_process import prepare_process
+from ezgreedy.runs.process_setup import prepare_process
 
 BATCH, PREFIX, LENGTH, NUM_ACTIONS, LANES, TURNS = 2, 4, 10, 18, 16, 15
 SHAPE, SIZE = (3, 210, 160), 512

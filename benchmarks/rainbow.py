@@ -26,14 +26,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from ezgreedy.agents.presets import RAINBOW
-from ezgreedy.atari.emulator import Emulator
-from ezgreedy.atari.protocol import Protocol
-from ezgreedy.learning.learner import Learner
-from ezgreedy.running.own_process import prepare_process
-from ezgreedy.running.scales import atari100k_scale
-from ezgreedy.running.settings import RunSettings
-from ezgreedy.running.training import Training
+from ezgreedy.agents.rainbow.learner import Learner
+from ezgreedy.agents.rainbow.presets import RAINBOW
+from ezgreedy.agents.run_settings import RunSettings
+from ezgreedy.games.atari.emulator import Emulator
+from ezgreedy.games.protocol import Protocol
+from ezgreedy.runs.process_setup import prepare_process
+from ezgreedy.runs.training import Training
 
 GAMES = ("Freeway", "Breakout", "MsPacman", "Pong", "UpNDown")
 TURNS, STEPS_PER_TURN, PREFILLED = 7, 40, 1_600
@@ -42,7 +41,7 @@ TURNS, STEPS_PER_TURN, PREFILLED = 7, 40, 1_600
 def settings_of(size: str, game: str) -> RunSettings:
     """A run of a size, with a replay that is soon filled far enough."""
     if size == "DER":
-        return atari100k_scale(RAINBOW, game)
+        return RAINBOW.at_scale("atari100k", game)
     agent = replace(RAINBOW, replay_capacity=20_000, least_replay=PREFILLED)
     return RunSettings(agent, game, protocol=Protocol(has_full_action_set=True))
 
@@ -142,13 +141,13 @@ def parts(settings: RunSettings) -> Callable[[], None]:
     while training.agent.num_updates < 4:
         training.step()
     agent: Any = training.agent
-    batch = agent.memory.sample(settings.agent.learner.batch_size)
+    batch = agent.replay.sample(settings.agent.learner.batch_size)
     actions, period = np.zeros(1, dtype=np.int64), settings.agent.steps_per_update
     count = 0
 
     def step() -> None:
         nonlocal count
-        agent.learner.greedy(training._observations)
+        agent.learner.greedy(training.play.observations)
         training.lanes.step(actions)
         count += 1
         if count % period == 0:

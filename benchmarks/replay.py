@@ -3,9 +3,11 @@
 A batch of the paper's size is drawn from windows of real games at full resolution. It is compared
 with the least that an update must do: one forward and backward pass of the convolutions over the
 observations of the trained steps, timed on a few of them in the same run and scaled up. Beside the
-share it says how many bytes an observation takes. Run with `make bench`.
+share it says how many bytes an observation takes. Run with `make bench`; `replay.py bytes` measures
+only the bytes, over more steps.
 """
 
+import sys
 import time
 from collections.abc import Callable
 
@@ -13,26 +15,37 @@ import numpy as np
 import torch
 from torch import nn
 
-from ezgreedy.atari import R2D2_PROTOCOL, Emulator
+from ezgreedy.games import R2D2_PROTOCOL, Emulator
 from ezgreedy.replay.blocks import BlockCodec
 from ezgreedy.replay.cutting import SequenceSettings
-from ezgreedy.replay.sequence_memory import SequenceMemory
+from ezgreedy.replay.sequence_replay import SequenceReplay
 from ezgreedy.replay.sequences import SequenceAccumulator, SequenceStep
 
 BATCH, TURNS, STEPS = 64, 5, 400
 FRAMES = 8
 GAMES = ("Pong", "Seaquest", "MontezumaRevenge", "Venture", "YarsRevenge")
+BYTES_STEPS = 4000
+CAPACITY = 4_000_000  # observations; the paper's
 
 
-def filled_memory(name: str, codec: BlockCodec) -> SequenceMemory:
-    """Windows of some hundred steps of random actions that last."""
+def filled_memory(
+    name: str, codec: BlockCodec, steps: int = STEPS, change: float = 0.3
+) -> SequenceReplay:
+    """Windows of some hundred steps of random actions that last.
+
+    Args:
+        name: name of the game.
+        codec: codec of the blocks.
+        steps: number of steps.
+        change: probability of drawing another action; 1 for one at every step.
+    """
     env = Emulator(name, R2D2_PROTOCOL, rng=np.random.default_rng(0))
     accumulator = SequenceAccumulator(codec)
-    memory = SequenceMemory(40_000, codec, rng=np.random.default_rng(0))
+    memory = SequenceReplay(40_000, codec, rng=np.random.default_rng(0))
     rng, half, action = np.random.default_rng(1), np.zeros(512, dtype=np.float32), 0
     accumulator.begin(0, env.reset())
-    for _ in range(STEPS):
-        if rng.random() < 0.3:
+    for _ in range(steps):
+        if rng.random() < change:
             action = int(rng.integers(env.num_actions))
         step = env.step(action)
         taken = SequenceStep(action, step.reward, step.observation, step.terminated, step.truncated)
@@ -43,7 +56,7 @@ def filled_memory(name: str, codec: BlockCodec) -> SequenceMemory:
     return memory
 
 
-def parts_of_sampling(memory: SequenceMemory) -> tuple[Callable[[], None], Callable[[], None]]:
+def parts_of_sampling(memory: SequenceReplay) -> tuple[Callable[[], None], Callable[[], None]]:
     """The two loops of a sample: over observations, and over everything else of the steps."""
     batch = memory.sample(BATCH)
     steps = {name: getattr(batch, name).copy() for name in memory.state_dict()["steps"]}
@@ -89,7 +102,23 @@ def seconds_of_convolutions() -> float:
     return smallest(learn, 4) / FRAMES
 
 
+def print_bytes() -> None:
+    """Bytes an observation takes, and how many of the paper's fit if each has 700."""
+    codec = BlockCodec((1, 210, 160), np.uint16)
+    print(
+        f"{BYTES_STEPS} steps     bytes/observation, random   lasting   that fit, random   lasting"
+    )
+    for name in ("Breakout", *GAMES):
+        random, lasting = (filled_memory(name, codec, BYTES_STEPS, p) for p in (1.0, 0.1))
+        each = [memory.num_bytes / BYTES_STEPS for memory in (random, lasting)]
+        fitting = [memory.effective_capacity / 40_000 * CAPACITY for memory in (random, lasting)]
+        print(f"{name:18s} {each[0]:21.0f} {each[1]:13.0f} {fitting[0]:18,.0f} {fitting[1]:11,.0f}")
+
+
 def main() -> None:
+    if sys.argv[1:] == ["bytes"]:
+        print_bytes()
+        return
     torch.set_num_threads(1)
     settings = SequenceSettings()
     codec = BlockCodec((1, 210, 160), np.uint16)

@@ -22,7 +22,13 @@ from ezgreedy.experiments.workers import Job, Workers
 from ezgreedy.exploration.compiled import lane_stream
 from ezgreedy.exploration.durations import Fixed, Zeta
 from ezgreedy.exploration.ez_greedy import EZGreedy
-from ezgreedy.kernels.tabular import Budget, Exploration, exploration, rule, run_deep_sea, sea_of
+from ezgreedy.kernels.policies import Exploration, exploration
+from ezgreedy.kernels.q_learning_runs import (
+    Budget,
+    rule,
+    run_deep_sea,
+    sea_of,
+)
 
 SIZE, NUM_EPISODES, NUM_LOOP_EPISODES = 20, 100_000, 100
 EPSILON = 1.0 / (SIZE + 1)
@@ -114,7 +120,7 @@ def bsuite_loop(num_episodes: int) -> Callable[[], object]:
 
 def plain_loop(num_episodes: int) -> Callable[[], object]:
     """Our own objects: Gymnasium environment, agent and policy."""
-    from ezgreedy.agents.tabular import QLearning
+    from ezgreedy.agents.q_learning import QLearning
 
     def run() -> np.ndarray:
         env, explore = DeepSea(SIZE), EZGreedy(2, EPSILON)

@@ -13,11 +13,11 @@ import numpy as np
 import torch
 from torch import nn
 
-from ezgreedy.atari.emulator import Emulator
-from ezgreedy.atari.games import games as all_games
+from ezgreedy.games.atari.atari57 import games as all_games
+from ezgreedy.games.atari.emulator import Emulator
 from ezgreedy.learning.settings import ATARI_TORSO, DER_TORSO, Convolution
 from ezgreedy.learning.torso import Torso
-from ezgreedy.running.own_process import prepare_process
+from ezgreedy.runs.process_setup import prepare_process
 
 GAMES = ("Breakout", "Freeway", "MontezumaRevenge", "MsPacman", "Pong", "UpNDown")
 STATES, TURNS = 32, 9

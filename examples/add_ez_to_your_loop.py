@@ -1,7 +1,8 @@
-"""Adding εz-greedy to an ordinary DQN-style loop: the two lines marked with arrows.
+"""Add εz-greedy to an ordinary DQN-style loop: the two lines marked with arrows.
 
-The task is a corridor with a small reward close by on the left and a large one far away on the
-right. The agent is a table with a replay, so that this runs in seconds; a network changes nothing.
+The task is a corridor with a small reward nearby on the left and a large one far away on the right.
+The agent is a table with a replay, so this runs in seconds; with a network the two lines are the
+same.
 """
 
 import numpy as np
@@ -12,14 +13,14 @@ CELLS, START, LANES, STEPS = 20, 4, 8, 4000
 
 
 class Corridors:
-    """Eight corridors stepped together; a finished one starts over at once."""
+    """Eight corridors stepped together; a corridor restarts as soon as its episode ends."""
 
     def __init__(self) -> None:
         self.cells = np.full(LANES, START)
         self.clock = np.zeros(LANES, dtype=np.int64)
 
     def step(self, actions):
-        """Moves left (0) or right (1); returns what was reached, the reward and who finished."""
+        """Moves left (0) or right (1); returns cells reached, rewards, terminated, finished."""
         self.cells = np.clip(self.cells + np.where(actions == 1, 1, -1), 0, CELLS - 1)
         self.clock += 1
         reached = self.cells.copy()
@@ -31,13 +32,13 @@ class Corridors:
 
 
 def train(explore) -> float:
-    """Runs the loop; returns the reward per thousand steps."""
+    """Runs the loop and returns the reward per thousand steps."""
     rng = np.random.default_rng(0)
     envs, values, replay, total = Corridors(), np.zeros((CELLS, 2)), [], 0.0
     for _ in range(STEPS):
         cells = envs.cells.copy()
         greedy = (values[cells] + 1e-9 * rng.random((LANES, 2))).argmax(axis=1)
-        actions = explore(greedy)  # <-- line 1: instead of your ε-greedy
+        actions = explore(greedy)  # <-- line 1: replaces your ε-greedy
         reached, rewards, terminated, finished = envs.step(actions)
         explore.reset(finished)  # <-- line 2: an option ends with its episode
         # The replay stores the action that was executed, not the greedy one.
@@ -51,7 +52,7 @@ def train(explore) -> float:
 
 
 def main() -> None:
-    """Compares both policies at the same ε."""
+    """Compares ε-greedy and εz-greedy at the same ε."""
     for explore in (
         EpsilonGreedy(num_actions=2, epsilon=0.1, lanes=LANES, seed=0),
         EZGreedy(num_actions=2, epsilon=0.1, lanes=LANES, seed=0),

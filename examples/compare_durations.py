@@ -1,7 +1,8 @@
-"""Comparing duration laws: how far a walk gets, and what it costs in exploratory steps.
+"""Compare duration laws: how far a walk gets, and how many exploratory steps that takes.
 
-On an endless line whose greedy policy walks back to the start: the farthest cell reached within a
-thousand steps, for the paper's three families, at equal ε and at an equal budget of exploration.
+The world is an endless line whose greedy policy walks back to the start. The table shows the
+farthest cell reached within a thousand steps, for the paper's three families of laws, once at equal
+ε and once with an equal share of exploratory steps.
 """
 
 import numpy as np
@@ -12,7 +13,7 @@ LANES, STEPS = 500, 1000
 
 
 def farthest(durations, epsilon: float) -> float:
-    """Mean distance of the farthest cell that a walk reaches."""
+    """Returns the distance of the farthest cell a walk reaches, averaged over lanes."""
     explore = EZGreedy(2, epsilon, durations, lanes=LANES, seed=0)
     cells, reach = np.zeros(LANES, dtype=np.int64), np.zeros(LANES, dtype=np.int64)
     for _ in range(STEPS):

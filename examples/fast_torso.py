@@ -1,9 +1,9 @@
-"""A faster torso for your own Atari agent: each distinct receptive field is computed once.
+"""A faster torso for your own Atari agent: compute each distinct receptive field only once.
 
-`Torso` takes the place of the convolutions in an ordinary DQN. It takes bytes, gives what a stack
-of `nn.Conv2d` and ReLU gives, and has the same parameters by the same names, so that weights can be
-loaded from one into the other. This trains both on the same frames, checks that they stay alike,
-and times them. Needs the `deep` extra.
+`Torso` replaces the convolutions of an ordinary DQN. It takes bytes and returns the same features
+as a stack of `nn.Conv2d` and ReLU. Its parameters have the same names, so you can load weights from
+one into the other. This example trains both on the same frames, prints how far their values differ,
+and times them. It needs the `deep` extra.
 """
 
 import copy
@@ -13,13 +13,13 @@ import numpy as np
 import torch
 from torch import nn
 
-from ezgreedy.atari.emulator import Emulator
+from ezgreedy.games.atari.emulator import Emulator
 from ezgreedy.learning.settings import ATARI_TORSO
 from ezgreedy.learning.torso import Torso
 
 
 class DQN(nn.Module):
-    """Mnih et al.'s network, over whatever turns frames into features."""
+    """Mnih et al.'s network on top of any module that turns frames into features."""
 
     def __init__(self, torso: nn.Module, num_actions: int) -> None:
         super().__init__()
@@ -27,20 +27,20 @@ class DQN(nn.Module):
         self.head = nn.Sequential(nn.Linear(3136, 512), nn.ReLU(), nn.Linear(512, num_actions))
 
     def forward(self, frames: torch.Tensor) -> torch.Tensor:
-        """Values of all actions, from bytes [batch, 4, 84, 84]."""
+        """Returns the values of all actions, from bytes [batch, 4, 84, 84]."""
         return self.head(self.torso(frames))
 
 
 class PlainTorso(nn.Sequential):
-    """The same convolutions by torch."""
+    """The same convolutions in plain torch."""
 
     def forward(self, frames: torch.Tensor) -> torch.Tensor:
-        """Features, [batch, 3136]."""
+        """Returns the features, [batch, 3136]."""
         return super().forward(frames.float() / 255.0).flatten(1)
 
 
 def frames_of(game: str, num_frames: int) -> tuple[torch.Tensor, int]:
-    """What a random player sees."""
+    """Returns what a random player sees, and the number of actions."""
     rng = np.random.default_rng(0)
     env = Emulator(game, rng=np.random.default_rng(1))
     seen = [env.reset()]
@@ -51,7 +51,7 @@ def frames_of(game: str, num_frames: int) -> tuple[torch.Tensor, int]:
 
 
 def train(network: DQN, frames: torch.Tensor, num_updates: int = 20) -> tuple[torch.Tensor, float]:
-    """A few regressions to random targets; returns the last values and the time they took."""
+    """Regresses on random targets; returns the final values and the CPU time of the updates."""
     rng = torch.Generator().manual_seed(0)
     optimizer = torch.optim.SGD(network.parameters(), lr=1e-3)
     begin = time.process_time()
@@ -66,7 +66,7 @@ def train(network: DQN, frames: torch.Tensor, num_updates: int = 20) -> tuple[to
 
 
 def main() -> None:
-    """Compares both on one game."""
+    """Compares both torsos on one game."""
     torch.set_num_threads(1)
     frames, num_actions = frames_of("Breakout", 500)
     fast = DQN(Torso((4, 84, 84), ATARI_TORSO), num_actions)

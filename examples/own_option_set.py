@@ -1,7 +1,8 @@
-"""Writing one's own option set, checking that it covers everything, and using it.
+"""Write your own option set, check that it covers everything, and use it.
 
-In a row of rooms, a "sweep" walks one way until it sees the last room. One sweep alone leaves most
-of the row untried, and the checker says so; two sweeps and single steps together cover everything.
+In a row of rooms, a "sweep" walks one way until it sees the last room. A single sweep leaves most
+state-action pairs untried, and the checker says so. Both sweeps together with single steps cover
+everything.
 """
 
 import numpy as np
@@ -20,7 +21,7 @@ ROOMS, LEFT, RIGHT = 8, 0, 1
 
 
 def corridor() -> FiniteMDP:
-    """Rooms in a row, entered in the middle; walking against either end stays there."""
+    """Returns a row of rooms, entered in the middle; walking into either end stays there."""
     transitions = np.zeros((ROOMS, 2, ROOMS))
     for room in range(ROOMS):
         transitions[room, LEFT, max(room - 1, 0)] = 1.0
@@ -29,7 +30,7 @@ def corridor() -> FiniteMDP:
 
 
 def sweep(action: int, last_room: int) -> Option:
-    """Walks one way until the last room is reached: termination over what was observed."""
+    """Returns an option that walks one way and ends when it observes the last room."""
 
     def policy(history: History) -> int:
         return action
@@ -45,7 +46,7 @@ def main() -> None:
     mdp = corridor()
     sweeps = [sweep(LEFT, 0), sweep(RIGHT, ROOMS - 1)]
     for name, options in {
-        "one sweep alone": FiniteOptions(2, sweeps[:1]),
+        "a single sweep": FiniteOptions(2, sweeps[:1]),
         "both sweeps and single steps": FiniteOptions(
             2, [*sweeps, primitive(LEFT), primitive(RIGHT)], weights=[2, 2, 1, 1]
         ),

@@ -70,7 +70,7 @@ def test_help_explains(arguments, capsys):
 
 
 def test_colours_and_shades_tell_soon_from_never():
-    item = demonstration.FirstVisits(0.5, np.zeros((2, 2)), np.full((2, 2), 100.0))
+    item = demonstration.PolicyMaps(0.5, np.zeros((2, 2)), np.full((2, 2), 100.0))
     plain = demonstration.terminal_map(item, 100, colour=False).splitlines()[2]
     assert plain == "████" + "   " + "    "
     assert "\x1b[48;5;21m" in demonstration.terminal_map(item, 100, colour=True)

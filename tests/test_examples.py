@@ -11,6 +11,8 @@ SAYS = {
     "add_ez_to_your_loop.py": "reward",
     "compare_durations.py": "",
     "fast_torso.py": "nn.Conv2d takes",
+    "own_agent.py": "rainbow-rocking on deep_sea/6 after 3,0",
+    "own_game.py": "rainbow-ez on corridor/12 after 3,0",
     "own_option_set.py": "",
 }
 

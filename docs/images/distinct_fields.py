@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ezgreedy.atari.emulator import Emulator
 from ezgreedy.figures import style
+from ezgreedy.games.atari.emulator import Emulator
 from ezgreedy.learning.distinct_fields import find_fields
 from ezgreedy.learning.settings import DER_TORSO
 

@@ -25,7 +25,7 @@ from ezgreedy.exploration.ez_greedy import EpsilonGreedy, EZGreedy
 from ezgreedy.exploration.schedules import Linear, ladder
 
 if TYPE_CHECKING:
-    from ezgreedy.exploration.coverage import CoverageReport, full_coverage
+    from ezgreedy.exploration.full_coverage import CoverageReport, full_coverage
     from ezgreedy.exploration.options import (
         ActionRepeats,
         FiniteOptions,
@@ -76,7 +76,7 @@ __all__ = [
 
 # The general form is loaded when first asked for, which keeps the import of the rest light.
 _LOADED_ON_DEMAND = {
-    "ezgreedy.exploration.coverage": ("CoverageReport", "full_coverage"),
+    "ezgreedy.exploration.full_coverage": ("CoverageReport", "full_coverage"),
     "ezgreedy.exploration.options": (
         "ActionRepeats",
         "FiniteOptions",

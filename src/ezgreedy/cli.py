@@ -1,6 +1,6 @@
 """The command line: `ezgreedy COMMAND`.
 
-Bad input ends with exit code 2 and one line that names the argument, the rule and the value.
+Invalid input ends with exit code 2 and one line that names the argument, the rule and the value.
 """
 
 import argparse
@@ -12,22 +12,26 @@ from pathlib import Path
 
 from ezgreedy import __version__, demonstration
 from ezgreedy.commands import (
-    collecting,
+    collect,
     coverage,
-    judging,
-    listing,
-    looking,
-    reporting,
-    reproducing,
-    sweeping,
-    training,
+    evaluate,
+    fleet,
+    judge,
+    list_experiments,
+    report,
+    reproduce,
+    sweep,
+    train,
 )
+from ezgreedy.commands.help_text import DefaultsShown
+from ezgreedy.commands.imports import without_imports
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command; returns the exit code."""
-    parsed = _parser().parse_args(arguments)
     try:
+        others = without_imports(sys.argv[1:] if arguments is None else arguments)
+        parsed = _parser().parse_args(others)
         code: int = parsed.run(parsed)
     except (ValueError, TypeError) as error:
         print(f"ezgreedy: {error}", file=sys.stderr)
@@ -48,15 +52,16 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"ezgreedy {__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     _add_demo(commands)
-    listing.add_parser(commands)
-    reproducing.add_parser(commands)
+    list_experiments.add_parser(commands)
+    reproduce.add_parser(commands)
     coverage.add_parser(commands)
-    reporting.add_parser(commands)
-    training.add_parsers(commands)
-    sweeping.add_parser(commands)
-    looking.add_parsers(commands)
-    collecting.add_parser(commands)
-    judging.add_parser(commands)
+    report.add_parser(commands)
+    train.add_parsers(commands)
+    fleet.add_parser(commands)
+    sweep.add_parser(commands)
+    evaluate.add_parsers(commands)
+    collect.add_parser(commands)
+    judge.add_parser(commands)
     return parser
 
 
@@ -64,11 +69,11 @@ def _add_demo(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -
     defaults = demonstration.DemoSettings()
     demo = commands.add_parser(
         "demo",
-        help="first-visit maps of ε- against εz-greedy on a grid, in a few seconds",
-        description="Walks an open grid whose greedy policy goes straight down (the paper's "
-        "Figure 1) with ε-greedy and with εz-greedy, and shows after how many steps each cell is "
-        "first visited: in the terminal, and as a figure if matplotlib is installed.",
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+        help="show first-visit maps of ε- and εz-greedy on a grid, in a few seconds",
+        description="Walks an open grid with ε-greedy and with εz-greedy, where the greedy policy "
+        "goes straight down (the paper's Figure 1), and shows how many steps it takes to first "
+        "visit each cell: in the terminal, and as a figure if matplotlib is installed.",
+        formatter_class=DefaultsShown,
     )
     demo.add_argument(
         "--epsilon",
@@ -81,10 +86,10 @@ def _add_demo(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -
     demo.add_argument("--mu", type=float, default=defaults.mu, help="exponent of the zeta law")
     demo.add_argument("--size", type=int, default=defaults.size, help="cells along each side")
     demo.add_argument("--steps", type=int, default=defaults.num_steps, help="steps of each walk")
-    demo.add_argument("--walks", type=int, default=defaults.num_walks, help="walks averaged over")
-    demo.add_argument("--seed", type=int, default=defaults.seed, help="of both policies")
+    demo.add_argument("--walks", type=int, default=defaults.num_walks, help="walks to average")
+    demo.add_argument("--seed", type=int, default=defaults.seed, help="seed of both policies")
     demo.add_argument(
-        "--out", type=Path, default=Path("out/demo"), metavar="DIR", help="where the figure goes"
+        "--out", type=Path, default=Path("out/demo"), metavar="DIR", help="directory for the figure"
     )
     demo.set_defaults(run=_demo)
 

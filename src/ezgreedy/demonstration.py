@@ -1,8 +1,7 @@
-"""Why repeat an action? First-visit maps of ε- against εz-greedy on an open grid (Figure 1).
+"""Why repeat an action? First-visit maps of ε- and εz-greedy on an open grid (Figure 1).
 
-A small, quick version of the experiment `fig1-gridworld-coverage`, for the terminal and without
-anything but NumPy: a map shows after how many steps each cell was first visited, on average over
-walks.
+A small, quick version of the experiment `fig1-gridworld-coverage`, for the terminal and with only
+NumPy: a map shows how many steps it took to first visit each cell, averaged over walks.
 """
 
 from dataclasses import dataclass
@@ -11,27 +10,27 @@ from pathlib import Path
 import numpy as np
 
 from ezgreedy import requirements as require
+from ezgreedy.analysis.grid_walks import NUM_ACTIONS, OpenGrid, first_visits
 from ezgreedy.exploration.durations import Zeta
 from ezgreedy.exploration.ez_greedy import EpsilonGreedy, EZGreedy
-from ezgreedy.grid_walks import NUM_ACTIONS, OpenGrid, first_visits
 from ezgreedy.requirements import FloatArray
 
-# From soon to never visited: 256-colour terminal codes, and shades where colour is unwelcome.
+# From soon to never visited: 256-colour terminal codes, and shades where colour is off.
 _COLOURS = (21, 27, 33, 39, 45, 51, 50, 49, 48, 154, 190, 226, 220, 214, 208, 202, 196)
 _SHADES = "█▓▒░ "
 
 
 @dataclass(frozen=True)
 class DemoSettings:
-    """What the demonstration runs; the defaults are the paper's Figure 1.
+    """Settings of the demonstration; the defaults are those of the paper's Figure 1.
 
     Args:
         size: cells along each side of the grid.
         num_steps: steps of each walk.
-        num_walks: walks averaged over.
-        epsilons: values of ε to compare at.
+        num_walks: number of walks to average.
+        epsilons: values of ε to compare.
         mu: exponent of the zeta law.
-        seed: of both policies, which share their coins.
+        seed: random seed of both policies, which share their coins.
     """
 
     size: int = 23
@@ -49,7 +48,7 @@ class DemoSettings:
 
 
 @dataclass(frozen=True, eq=False)
-class FirstVisits:
+class PolicyMaps:
     """Mean first-visit times of both policies at one ε, each [size, size]."""
 
     epsilon: float
@@ -57,7 +56,7 @@ class FirstVisits:
     ez: FloatArray
 
 
-def run(settings: DemoSettings) -> list[FirstVisits]:
+def run(settings: DemoSettings) -> list[PolicyMaps]:
     """Walks the grid with both policies at every ε."""
     grid, durations = OpenGrid(settings.size, settings.num_steps), Zeta(settings.mu)
     maps = []
@@ -65,11 +64,11 @@ def run(settings: DemoSettings) -> list[FirstVisits]:
         eps = EpsilonGreedy(NUM_ACTIONS, epsilon, settings.num_walks, settings.seed)
         ez = EZGreedy(NUM_ACTIONS, epsilon, durations, settings.num_walks, settings.seed)
         means = (first_visits(policy, grid).mean(axis=0) for policy in (eps, ez))
-        maps.append(FirstVisits(epsilon, *means))
+        maps.append(PolicyMaps(epsilon, *means))
     return maps
 
 
-def summary(maps: list[FirstVisits], settings: DemoSettings) -> str:
+def summary(maps: list[PolicyMaps], settings: DemoSettings) -> str:
     """A table of mean first-visit times, over the grid and in the bottom corners."""
     lines = [
         f"mean steps to the first visit ({settings.num_walks} walks of {settings.num_steps} steps)",
@@ -85,8 +84,8 @@ def summary(maps: list[FirstVisits], settings: DemoSettings) -> str:
     return "\n".join(lines)
 
 
-def terminal_map(item: FirstVisits, num_steps: int, *, colour: bool) -> str:
-    """Both maps of one ε side by side, two characters to a cell."""
+def terminal_map(item: PolicyMaps, num_steps: int, *, colour: bool) -> str:
+    """Both maps of one ε side by side, two characters per cell."""
     width = 2 * len(item.eps)
     lines = [f"ε = {item.epsilon:g}", f"{'ε-greedy':<{width + 3}}εz-greedy"]
     for left, right in zip(item.eps, item.ez, strict=True):
@@ -99,7 +98,7 @@ def terminal_map(item: FirstVisits, num_steps: int, *, colour: bool) -> str:
 
 
 def legend(*, colour: bool) -> str:
-    """What the terminal maps' colours or shades mean."""
+    """The meaning of the colours or shades in terminal maps."""
     scale = np.linspace(0.0, 1.0, len(_COLOURS) if colour else len(_SHADES))
     return f"soon {_painted(scale, colour=colour)} never"
 
@@ -112,14 +111,15 @@ def _painted(levels: FloatArray, *, colour: bool) -> str:
     return "".join(2 * _SHADES[i] for i in indices)
 
 
-def draw(maps: list[FirstVisits], settings: DemoSettings, directory: Path) -> list[Path]:
+def draw(maps: list[PolicyMaps], settings: DemoSettings, directory: Path) -> list[Path]:
     """Writes the maps as a figure, PNG and SVG; returns the files. Needs matplotlib."""
     from ezgreedy.figures import heatmaps, style
+    from ezgreedy.findings.maps import ColourScale
 
     figure = heatmaps.first_visit_maps(
         [[item.eps for item in maps], [item.ez for item in maps]],
         row_labels=("ε-greedy", "εz-greedy"),
         column_labels=[f"ε = {item.epsilon:g}" for item in maps],
-        scale=heatmaps.Scale(settings.num_steps),
+        scale=ColourScale(settings.num_steps),
     )
     return style.save(figure, directory / "first_visits")

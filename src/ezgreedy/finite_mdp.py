@@ -42,12 +42,12 @@ class FiniteMDP:
 
     @property
     def num_states(self) -> int:
-        """How many states there are, terminal ones included."""
+        """Number of states, terminal ones included."""
         return self.transitions.shape[0]
 
     @property
     def num_actions(self) -> int:
-        """How many actions there are."""
+        """Number of actions."""
         return self.transitions.shape[1]
 
     @property

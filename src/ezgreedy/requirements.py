@@ -4,8 +4,10 @@ Every public entry of the package checks its arguments here before it changes an
 failed call leaves its object as it was. Nothing is coerced: a float is not an int, True is not 1.
 """
 
+import difflib
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,7 +21,7 @@ LARGEST_INT64 = 2**63 - 1
 
 
 class Described(str):
-    """Words about what was received, shown without the quotes of a string that was received."""
+    """A description of the value received, shown without the quotes of a received string."""
 
 
 def refuse(name: str, rule: str, value: object) -> ValueError:
@@ -30,6 +32,30 @@ def refuse(name: str, rule: str, value: object) -> ValueError:
 def refuse_type(name: str, rule: str, value: object) -> TypeError:
     """The exception for an argument of the wrong type."""
     return TypeError(f"{name} must {rule}; got {type(value).__name__} {_short(value)}")
+
+
+def refuse_name(name: str, rule: str, value: object, known: Iterable[str]) -> ValueError:
+    """The exception for an unknown name; it suggests the known names closest to it.
+
+    Args:
+        name: the argument.
+        rule: the rule it broke, such as "be a MinAtar game".
+        value: the unknown name.
+        known: all known names.
+    """
+    return refuse(name, rule + near(str(value), known), value)
+
+
+def near(name: str, known: Iterable[str]) -> str:
+    """Words that suggest the known names closest to an unknown one; "" if none is close.
+
+    Case and punctuation do not count. A known name within the unknown one is closest: Pong for
+    PongNoFrameskip-v4.
+    """
+    plain = {_plain(item): item for item in known}
+    within = [item for item in plain if item in _plain(name)]
+    close = within or difflib.get_close_matches(_plain(name), plain, n=3)
+    return f" (did you mean {' or '.join(plain[item] for item in close)}?)" if close else ""
 
 
 def integer(name: str, value: object, least: int, most: int | None = LARGEST_INT64) -> int:
@@ -121,6 +147,10 @@ def _as_array(name: str, value: object, rule: str) -> NDArray[Any]:
     except ValueError as error:
         raise refuse_type(name, f"{rule} (rows of one length)", value) from error
     return array
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", name.lower())
 
 
 def _short(value: object) -> str:

@@ -1,4 +1,4 @@
-"""One seed of a run, and unrelated ones for everybody who draws in it."""
+"""One seed for a run, and unrelated seeds for everything that draws in it."""
 
 from zlib import crc32
 
@@ -14,9 +14,9 @@ def role_seed(seed: int, role: str, index: int = 0) -> int:
     next.
 
     Args:
-        seed: of the run, any non-negative int.
-        role: what is drawn for, say "environments".
-        index: tells several of the role apart.
+        seed: the run's seed, any non-negative int.
+        role: purpose of the draws, such as "environments".
+        index: number that distinguishes several of the same role.
     """
     seed = require.integer("seed", seed, least=0, most=None)
     index = require.integer("index", index, least=0)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ezgreedy.agents.features import FourierBasis
-from ezgreedy.agents.linear import LARGEST_ERROR, SarsaLambda, SarsaSettings, greedy_action
+from ezgreedy.agents.sarsa_lambda import LARGEST_ERROR, SarsaLambda, SarsaSettings, greedy_action
 from ezgreedy.exploration.streams import Purpose
 from support.twins import uniform
 

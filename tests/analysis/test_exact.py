@@ -11,8 +11,8 @@ from ezgreedy.analysis.exact import (
     expected_first_visits,
     visit_probability,
 )
+from ezgreedy.analysis.finite_walks import tabular_first_visits
 from ezgreedy.analysis.process import ExplorationProcess
-from ezgreedy.analysis.tabular import tabular_first_visits
 from support.small_mdps import corridor, deep_sea, deterministic, random_mdp, ring, room
 
 

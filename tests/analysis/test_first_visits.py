@@ -6,9 +6,9 @@ from gymnasium import spaces
 from ezgreedy import ActionRepeats, EpsilonGreedy, EZGreedy, Fixed, TemporallyExtended, Zeta
 from ezgreedy.analysis.bins import Bins
 from ezgreedy.analysis.exact import expected_first_visits
+from ezgreedy.analysis.finite_walks import tabular_first_visits
 from ezgreedy.analysis.first_visits import first_visits
 from ezgreedy.analysis.process import ExplorationProcess
-from ezgreedy.analysis.tabular import tabular_first_visits
 from ezgreedy.analysis.visits import PAPER_SETTINGS, FirstVisitTimes
 from support.small_mdps import deep_sea, room
 

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from ezgreedy.analysis.game_walks import game_walk
-from ezgreedy.atari.coarse import PROTOCOL, CoarseEmulator
 from ezgreedy.exploration.durations import Fixed, Zeta
 from ezgreedy.exploration.ez_greedy import EpsilonGreedy, EZGreedy
+from ezgreedy.games.atari.screen_cells import PROTOCOL, CoarseEmulator
 
 SHORT = replace(PROTOCOL, most_episode_frames=1000)
 

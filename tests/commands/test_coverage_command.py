@@ -83,7 +83,7 @@ def test_one_policy_is_mapped_without_a_comparison(tmp_path):
     ids=lambda changed: changed[0],
 )
 def test_every_setting_changes_the_numbers(tmp_path, changed, monkeypatch):
-    monkeypatch.setattr("ezgreedy.analysis.maps.draw_maps", lambda *_: [])
+    monkeypatch.setattr("ezgreedy.figures.coverage_maps.draw_maps", lambda *_: [])
     usual = ("CartPole-v1", "--steps", 60, "--trials", 3, "--range", 1, -3, 3, "--policy", "ez")
     for name, extra in (("usual", ()), ("changed", changed)):
         assert coverage(*usual, *extra, "--out", tmp_path / name) == 0
@@ -95,7 +95,7 @@ def test_every_setting_changes_the_numbers(tmp_path, changed, monkeypatch):
 
 
 BAD = {
-    "an unknown environment": (["MountainCarr-v0"], r"\(near: MountainCar-v0"),
+    "an unknown environment": (["MountainCarr-v0"], r"\(did you mean MountainCar-v0"),
     "an unknown namespace": (
         ["nowhere/Maze-v0"],
         "ENV must be an environment that Gymnasium knows",

@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 
 from ezgreedy.cli import main
-from ezgreedy.experiments import atari_conditions, atari_exploration, atari_findings, registry
+from ezgreedy.experiments import atari_conditions, atari_exploration, atari_measures, registry
 from ezgreedy.experiments.experiment import Record
 from ezgreedy.exploration.durations import Zeta
-from ezgreedy.results.intervals import Interval
+from ezgreedy.findings.intervals import Interval, sign
 
 ID = "atari-exploration"
 SMALL = {
@@ -146,38 +146,38 @@ def test_a_cap_of_one_is_epsilon_greedy_whatever_mu():
 
 def test_returns_per_episode_weigh_every_episode_alike():
     rng = np.random.default_rng(0)
-    seeds = atari_findings.table([found_walk([1.0, 2.0, 3.0]), found_walk([10.0])], 60)
-    assert atari_findings.estimate(seeds, "return", rng) == Interval(4.0, 2.0, 10.0)
-    assert atari_findings.estimate(seeds, "reward_per_1000_steps", rng).value == 1000 * 16 / 40
+    seeds = atari_measures.table([found_walk([1.0, 2.0, 3.0]), found_walk([10.0])], 60)
+    assert atari_measures.estimate(seeds, "return", rng) == Interval(4.0, 2.0, 10.0)
+    assert atari_measures.estimate(seeds, "reward_per_1000_steps", rng).value == 1000 * 16 / 40
 
 
 def test_a_walk_without_a_reward_counts_with_all_its_steps():
     rng = np.random.default_rng(0)
-    seeds = atari_findings.table([found_walk([1.0], 20), found_walk([0.0])], 60)
-    assert atari_findings.estimate(seeds, "first_reward", rng) == Interval(40.0, 20.0, 60.0)
+    seeds = atari_measures.table([found_walk([1.0], 20), found_walk([0.0])], 60)
+    assert atari_measures.estimate(seeds, "first_reward", rng) == Interval(40.0, 20.0, 60.0)
 
 
 def test_lives_are_counted_per_thousand_steps():
-    seeds = atari_findings.table([found_walk([0.0, 0.0], lives_lost=3)], 60)
-    told = atari_findings.estimate(seeds, "lives_lost_per_1000_steps", np.random.default_rng(0))
+    seeds = atari_measures.table([found_walk([0.0, 0.0], lives_lost=3)], 60)
+    told = atari_measures.estimate(seeds, "lives_lost_per_1000_steps", np.random.default_rng(0))
     assert told == Interval(300.0, 300.0, 300.0)
 
 
 def test_differences_pair_the_seeds():
     rng = np.random.default_rng(0)
-    one = atari_findings.table([found_walk([value + 1.0]) for value in (0.0, 50.0, 100.0)], 60)
-    other = atari_findings.table([found_walk([value]) for value in (0.0, 50.0, 100.0)], 60)
-    assert atari_findings.difference(one, other, "return", rng) == Interval(1.0, 1.0, 1.0)
+    one = atari_measures.table([found_walk([value + 1.0]) for value in (0.0, 50.0, 100.0)], 60)
+    other = atari_measures.table([found_walk([value]) for value in (0.0, 50.0, 100.0)], 60)
+    assert atari_measures.difference(one, other, "return", rng) == Interval(1.0, 1.0, 1.0)
 
 
 def test_a_sign_needs_the_whole_interval_and_three_seeds():
     intervals = [Interval(1.0, *ends) for ends in ((0.5, 2), (0, 2), (-2, -1), (0, 0))]
-    assert [atari_findings.sign(interval, 3) for interval in intervals] == [1, 0, -1, 0]
-    assert [atari_findings.sign(interval, 2) for interval in intervals] == [0, 0, 0, 0]
+    assert [sign(interval, 3) for interval in intervals] == [1, 0, -1, 0]
+    assert [sign(interval, 2) for interval in intervals] == [0, 0, 0, 0]
 
 
 def test_typical_ratios_are_geometric_means():
-    ratio = atari_findings.typical_ratio([4.0, 0.25], np.random.default_rng(0))
+    ratio = atari_measures.typical_ratio([4.0, 0.25], np.random.default_rng(0))
     assert ratio.value == pytest.approx(1.0)
     assert (ratio.low, ratio.high) == pytest.approx((0.25, 4.0))
 
@@ -282,12 +282,12 @@ def test_a_quick_look_runs_from_end_to_end(tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ("game=Pong", "--set must name one of the settings games, epsilons"),
+        ("game=Pong", "--set must name a setting of atari-exploration: games, epsilons"),
         ("game=Pong", "(did you mean games?)"),
         ("games", "--set must be NAME=VALUE; got 'games'"),
         ("games=Pong,Breakot", "did you mean Breakout"),
-        ("num_steps=many", "--set num_steps must be of type int; got 'many'"),
-        ("epsilons=1,x", "--set epsilons must be of type float; got 'x'"),
+        ("num_steps=many", "--set num_steps must be an int; got 'many'"),
+        ("epsilons=1,x", "each item of --set epsilons must be a number; got 'x'"),
     ],
 )
 def test_wrong_changes_are_one_line_and_leave_nothing(tmp_path, capsys, change, message):

@@ -3,7 +3,7 @@ import json
 import numpy as np
 
 from ezgreedy.cli import main
-from ezgreedy.experiments import cover_times, interactive
+from ezgreedy.experiments import cover_times
 from ezgreedy.experiments.experiment import Record
 from support.small_mdps import corridor, deep_sea, room
 
@@ -39,7 +39,7 @@ def test_the_summary_takes_medians_over_all_runs_of_all_seeds():
         for cell in cover_times.cells(settings)
         for seed, times in enumerate([[1, 9], [5, 7, 2]])
     ]
-    blocks = cover_times.summarise(
+    panels = cover_times.summarise(
         settings | {"room": [3], "deep-sea": [3]},
         [
             *records,
@@ -49,6 +49,6 @@ def test_the_summary_takes_medians_over_all_runs_of_all_seeds():
                 for policy in ("ε-greedy", "εz-greedy, n ≤ 5")
             ),
         ],
-    ).data[interactive.KEY]
-    assert blocks[0]["series"][0]["label"] == "ε-greedy"
-    assert blocks[0]["series"][0]["mean"] == [5]
+    ).panels
+    assert panels[0].curves[0].label == "ε-greedy"
+    assert panels[0].curves[0].mean == [5]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ezgreedy.cli import main
-from ezgreedy.experiments import appendix_domains, fig3_cartpole, fig3_mountaincar, interactive
+from ezgreedy.experiments import appendix_domains, fig3_cartpole, fig3_mountaincar
 from ezgreedy.experiments.experiment import Record
 
 CAR, POLE = fig3_mountaincar.EXPERIMENT, fig3_cartpole.EXPERIMENT
@@ -31,7 +31,7 @@ def test_mountain_car_has_curves_and_maps_for_both_policies(summaries):
     assert len(summary["figures"]) == 6
     assert len(summary["claims"]) == 2
     data = summary["data"]
-    blocks = data[interactive.KEY]
+    blocks = data["interactive"]
     assert [block["y_label"] for block in blocks] == [
         "return",
         "steps to the goal or limit",
@@ -111,7 +111,7 @@ def test_diverged_runs_are_counted_and_never_plotted():
     assert summary.claims[0].verdict == "not-reproduced"
     label = f"{fig3_cartpole.BASES['pairs']}: diverged runs, εz-greedy"
     assert summary.claims[0].numbers[label] == 3
-    assert summary.data[interactive.KEY] == []
+    assert not summary.blocks
 
 
 def test_a_seed_decides_its_result_and_settings_matter():

@@ -7,12 +7,12 @@ import pytest
 from scipy.stats import fisher_exact, ttest_ind
 
 from ezgreedy.cli import main
-from ezgreedy.commands.judging import STUDIES
+from ezgreedy.commands.judge import STUDIES
 from ezgreedy.experiments import atari100k, deep_durations
 from ezgreedy.experiments.run_study import find, judge, run_studies
+from ezgreedy.findings.intervals import stratified_difference_interval
 from ezgreedy.report.markdown import document
 from ezgreedy.report.study import read_study
-from ezgreedy.results.intervals import stratified_difference_interval
 from ezgreedy.results.runs import read_run
 from support.written_runs import write_run
 

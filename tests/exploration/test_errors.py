@@ -20,7 +20,7 @@ from support.twins import tape
         ({"epsilon": "0.1"}, TypeError, "epsilon must be a number; got str '0.1'"),
         ({"epsilon": True}, TypeError, "epsilon must be a number; got bool True"),
         ({"epsilon": None}, TypeError, "epsilon must be a number; got NoneType None"),
-        ({"epsilon": [0.1]}, ValueError, r"epsilon must have shape \(3,\), one number a lane"),
+        ({"epsilon": [0.1]}, ValueError, r"epsilon must have shape \(3,\), one number per lane"),
         ({"epsilon": [0.1, 2.0, 0.3]}, ValueError, "got 2.0 at position 1"),
         ({"epsilon": [0.1, math.nan, 0.3]}, ValueError, "got nan at position 1"),
         ({"epsilon": ["a", "b", "c"]}, TypeError, "epsilon must hold numbers"),

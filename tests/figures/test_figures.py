@@ -5,12 +5,14 @@ import numpy as np
 import pytest
 
 from ezgreedy.figures import curves, heatmaps, style
+from ezgreedy.findings.maps import ColourScale
+from ezgreedy.findings.panels import Curve, Panel
 
 MAPS = [[np.arange(12.0).reshape(3, 4), np.full((3, 4), 50.0)]]
 
 
 def maps_figure(*, is_log: bool = False) -> heatmaps.Figure:
-    scale = heatmaps.Scale(100.0, is_log=is_log)
+    scale = ColourScale(100.0, is_log=is_log)
     return heatmaps.first_visit_maps(MAPS, ["εz"], ["a", "b"], scale)
 
 
@@ -45,11 +47,11 @@ def test_a_log_scale_shows_zero_as_one() -> None:
 
 def test_curves_have_their_bands_and_colours() -> None:
     x = np.arange(3)
-    series = [
-        curves.Series("ε", x, x, colour=style.EPS_COLOUR),
-        curves.Series("εz", x, x + 1, x, x + 2, colour=style.EZ_COLOUR),
+    lines = [
+        Curve("ε", x, x, colour=style.EPS_COLOUR),
+        Curve("εz", x, x + 1, x, x + 2, colour=style.EZ_COLOUR),
     ]
-    figure = curves.learning_curves([curves.Panel(series, "episode", "return")])
+    figure = curves.learning_curves([Panel("N", lines, x_label="episode", y_label="return")])
     (axis,) = figure.axes
     assert [line.get_color() for line in axis.lines] == [style.EPS_COLOUR, style.EZ_COLOUR]
     (band,) = axis.collections
@@ -60,10 +62,10 @@ def test_curves_have_their_bands_and_colours() -> None:
 
 
 def test_panels_share_a_legend_below_that_names_each_curve_once() -> None:
-    ours = curves.Series("ours", [0, 1], [1, None])
-    theirs = curves.Series("theirs", [0, 1], [2, 2], is_reference=True)
-    panels = [curves.Panel([ours, theirs], "frames", "score")] * 2
-    figure = curves.learning_curves(panels, shares_legend=True)
+    ours = Curve("ours", [0, 1], [1, None])
+    theirs = Curve("theirs", [0, 1], [2, 2])
+    panel = Panel("N", [ours], x_label="frames", y_label="score", references=[theirs])
+    figure = curves.learning_curves([panel] * 2, shares_legend=True)
     assert [axis.get_legend() for axis in figure.axes] == [None, None]
     (legend,) = figure.legends
     assert [text.get_text() for text in legend.get_texts()] == ["ours", "theirs"]

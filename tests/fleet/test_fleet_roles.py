@@ -6,13 +6,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ezgreedy.agents.sequence_actor import Whereabouts
-from ezgreedy.fleet.roles import ActorRole, Key, LearnerRole, ShardRole
-from ezgreedy.fleet.settings import FleetSettings, Patience, spread
+from ezgreedy.agents.agent import game_spec
+from ezgreedy.agents.r2d2.actor import Whereabouts
+from ezgreedy.agents.r2d2.roles import NetworkCopy
+from ezgreedy.fleet.fleet_settings import FleetSettings, Patience, spread
+from ezgreedy.fleet.roles import ActorRole, EvaluatorRole, Key, LearnerRole, ShardRole
 from ezgreedy.fleet.transport import num_bytes, pack, unpack
 from ezgreedy.learning.gradients import NotFiniteError
-from ezgreedy.running.training import Training, surface
+from ezgreedy.runs.evaluation import evaluate_agent
+from ezgreedy.runs.training import Training
 from support.small_runs import small_sequence_run
+from support.states import bits
 
 SETTINGS = small_sequence_run("r2d2-ez", lanes=8)
 
@@ -114,7 +118,7 @@ def test_what_arrives_shares_no_memory_with_what_was_sent(windows):
 
 def shard(directory, snapshot=None):
     role = ShardRole()
-    played = surface(Training(replace(SETTINGS, lanes=1)).lanes)
+    played = game_spec(Training(replace(SETTINGS, lanes=1)).lanes)
     report, notice = role.begin(SETTINGS, played, 0, 1, str(directory), snapshot)
     return role, report, notice
 
@@ -126,6 +130,17 @@ def test_a_delivery_that_comes_twice_is_kept_once(tmp_path, windows):
     assert first.kept == len(windows) == again.windows
     assert (again.kept, again.duplicates) == (0, 1)
     assert role.add(Key(0, 1, 1), pack(windows)).kept > 0  # of another incarnation
+
+
+def test_a_memory_reports_what_it_lost_and_has_room_for(tmp_path, windows):
+    role, begun, _ = shard(tmp_path)
+    assert (begun.windows, begun.lost, begun.effective_capacity) == (0, 0, 300)
+    first = [window for window in windows if window.start == 0]
+    later = next(window for window in windows if window.start)
+    report = role.add(Key(0, 0, 1), pack([later]))
+    assert (report.kept, report.windows, report.lost) == (0, 0, 1)
+    report = role.add(Key(0, 0, 2), pack(first))
+    assert (report.kept, report.lost, report.effective_capacity) == (len(first), 1, 300)
 
 
 def test_a_memory_comes_back_as_it_was_at_the_snapshot_that_is_named(tmp_path, windows):
@@ -152,9 +167,17 @@ def test_a_memory_without_its_snapshot_says_so_and_begins_empty(tmp_path, window
         path.write_bytes(b"spoilt")
     again, report, notice = shard(tmp_path, snapshot=1)
     assert report.windows == 0
-    assert "begins empty" in notice
+    assert "starts empty" in notice
     again.add(Key(0, 0, 2), pack(windows))
     again.save(2)
+
+
+def test_several_deliveries_in_one_call_are_counted_once_each(tmp_path, windows):
+    role, *_ = shard(tmp_path)
+    first, second = pack(windows[:3]), pack(windows[3:])
+    assert role.add_all([Key(0, 0, 1), Key(1, 0, 1)], first, second).kept == len(windows)
+    report = role.add_all([Key(0, 0, 1), Key(1, 0, 2)], first, second)
+    assert (report.duplicates, report.kept) == (1, len(windows) - 3)
 
 
 def test_an_actor_goes_on_from_its_state():
@@ -171,13 +194,76 @@ def test_an_actor_goes_on_from_its_state():
 
 def test_actors_act_with_the_weights_they_are_given():
     learner = LearnerRole()
-    learner.begin(replace(SETTINGS, seed=5), surface(Training(SETTINGS).lanes), None)
+    learner.begin(replace(SETTINGS, seed=5), game_spec(Training(SETTINGS).lanes), None)
     version, weights = learner.weights()
     with_own, with_others = started(Whereabouts(8)), started(Whereabouts(8))
     own = tape([with_own.play(40, 0, None)[1]])
     report, packed = with_others.play(40, version, weights)
     assert tape([packed]) != own
     assert report.version == version
+
+
+def test_bonuses_travel_to_actors_with_the_weights():
+    settings = small_sequence_run("r2d2-rnd", lanes=8)
+    training = Training(settings)
+    while training.agent.num_updates < 6:
+        training.step()
+    learning, spec = training.agent.learning, game_spec(training.lanes)
+    weights = learning.weights()
+    frames = training.agent.replay.sample(4).observations.reshape(-1, *spec.observation_shape)
+    expected = learning.first_bonus(frames)
+    assert expected.max() > 0.0
+    copy = NetworkCopy(settings.agent, spec, seed=9, is_actor=True)
+    assert not copy.first_bonus(frames).any()
+    copy.follow(weights)
+    np.testing.assert_array_equal(copy.first_bonus(frames), expected)
+    # Evaluations follow the same weights, and pay nothing.
+    evaluates = NetworkCopy(settings.agent, spec, seed=9)
+    evaluates.follow(weights)
+    assert evaluates.first_bonus is None
+
+
+def test_actors_give_first_priorities_with_bonuses():
+    settings = small_sequence_run("r2d2-rnd", lanes=8)
+    training = Training(settings)
+    while training.agent.num_updates < 6:
+        training.step()
+    weights = training.agent.learning.weights()
+    unpaid = {**weights, "novelty.moments": np.zeros(3)}
+    paid, free = (
+        unpack(started(Whereabouts(8), settings).play(40, 6, given)[1])
+        for given in (weights, unpaid)
+    )
+    pairs = list(zip(paid, free, strict=True))
+    assert any(ours.priority != theirs.priority for ours, theirs in pairs)
+    for ours, theirs in pairs:
+        for block, same in zip(ours.blocks, theirs.blocks, strict=True):
+            np.testing.assert_array_equal(block.rewards, same.rewards)
+
+
+def test_an_evaluation_is_the_same_in_a_process_of_its_own():
+    training = Training(SETTINGS)
+    while training.agent.num_updates < 3:
+        training.step()
+    role = EvaluatorRole()
+    role.begin(SETTINGS, game_spec(training.lanes))
+    for number in (0, 4):
+        expected = evaluate_agent(SETTINGS, training.agent, number)
+        assert role.evaluate(number, training.agent.learning.weights()) == expected
+
+
+def test_a_learner_learns_the_same_in_a_process_of_its_own():
+    settings = small_sequence_run("r2d2-rnd")
+    training = Training(settings)
+    while training.agent.num_updates < 3:
+        training.step()
+    agent, role = training.agent, LearnerRole()
+    assert role.begin(settings, game_spec(training.lanes), agent.learning.state_dict()) == 3
+    batch = agent.replay.sample(4)
+    expected, found = agent.learning.update(batch), role.update(batch).learned
+    assert np.array_equal(found.priorities, expected.priorities)
+    assert found.measured == expected.measured | agent.learning.measurements()
+    assert bits(role.state()) == bits(agent.learning.state_dict())
 
 
 def test_errors_about_numbers_travel_between_processes():
@@ -192,6 +278,8 @@ def test_errors_about_numbers_travel_between_processes():
         (lambda: spread(8, 9), "actors must be at most 8, the number of lanes; got 9"),
         (lambda: FleetSettings(actors=0), "actors must be at least 1; got 0"),
         (lambda: FleetSettings(actors=2, shards=3), "shards must be at most 2"),
+        (lambda: FleetSettings(evaluators=0), "evaluators must be at least 1; got 0"),
+        (lambda: FleetSettings(evaluation_seconds=-1.0), "evaluation_seconds must be finite"),
         (lambda: FleetSettings(object_store_megabytes=0), "object_store_megabytes must be"),
         (lambda: Patience(heartbeat=3.0, silence=2.0), "silence must be more than heartbeat"),
         (lambda: Patience(call=0.0), "call must be positive"),

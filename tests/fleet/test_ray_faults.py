@@ -11,9 +11,9 @@ import pytest
 from ezgreedy.fleet import session as sessions
 from ezgreedy.fleet import watchdog
 from ezgreedy.fleet.coordinator import FleetTraining
+from ezgreedy.fleet.fleet_settings import FleetSettings, Patience, spread
 from ezgreedy.fleet.roles import ActorRole
 from ezgreedy.fleet.session import ClusterSession, LocalSession, ask, end_deserted_sessions
-from ezgreedy.fleet.settings import FleetSettings, Patience, spread
 from ezgreedy.fleet.transport import unpack
 from support.small_runs import small_sequence_run
 
@@ -138,7 +138,7 @@ def test_a_process_that_hangs_is_replaced(training):
 def test_tapes_of_two_processes_are_those_of_one(session):
     import ray
 
-    from ezgreedy.fleet.crew import recruit
+    from ezgreedy.fleet.supervision import launch
 
     def tapes(packed):
         return {
@@ -152,7 +152,7 @@ def test_tapes_of_two_processes_are_those_of_one(session):
     expected = tapes(whole.play(60, 0, None)[1])
     found = {}
     for number, where in enumerate(spread(8, 2)):
-        role = recruit(ActorRole, num_cpus=0)
+        role = launch(ActorRole, num_cpus=0)
         ray.get(role.begin.remote(SETTINGS, number, where, 0, None), timeout=SECONDS)
         found |= tapes(ray.get(role.play.remote(60, 0, None), timeout=SECONDS)[1])
         ray.kill(role)

@@ -13,13 +13,15 @@ from pathlib import Path
 
 import pytest
 
+from ezgreedy.checkpoints.store import Checkpoints
 from ezgreedy.cli import main
 from ezgreedy.fleet import session as sessions
 from ezgreedy.fleet import watchdog
+from ezgreedy.fleet.fleet_settings import FleetSettings
+from ezgreedy.fleet.ray_run_loop import _write_engine, read_engine
 from ezgreedy.results.store import read_results
-from ezgreedy.running.checkpoints import Checkpoints
-from ezgreedy.running.restored import restore
-from ezgreedy.running.run_directory import RunDirectory
+from ezgreedy.runs.restored import restore
+from ezgreedy.runs.run_directory import RunDirectory
 
 TESTS = Path(__file__).parents[1]
 SECONDS = 240.0  # for anything; the machine may be busy
@@ -29,10 +31,10 @@ NEEDS_RAY = pytest.mark.skipif(
 TRAIN = """
 import sys
 from pathlib import Path
-from ezgreedy.fleet import driving
-from ezgreedy.fleet.settings import FleetSettings
-from ezgreedy.running.driver import DriveOptions
-from ezgreedy.running.settings import EvaluationSettings
+from ezgreedy.fleet import ray_run_loop as driving
+from ezgreedy.fleet.fleet_settings import FleetSettings
+from ezgreedy.runs.run_loop import DriveOptions
+from ezgreedy.agents.run_settings import EvaluationSettings
 from support.small_runs import small_sequence_run
 
 settings = small_sequence_run(
@@ -40,13 +42,14 @@ settings = small_sequence_run(
     evaluation=EvaluationSettings(frames_between=2000, frames=60, lanes=2),
 )
 fleet = FleetSettings(actors=2)
-sys.exit(driving.train(Path(sys.argv[1]), settings, fleet, DriveOptions(1.0, is_quiet=True)))
+sys.exit(driving.train(Path(sys.argv[1]), settings, fleet, DriveOptions(1.0, True, 1.0)))
 """
 RESUME = """
 import sys
 from ezgreedy.cli import main
 
-sys.exit(main(["resume", sys.argv[1], "--quiet", "--checkpoint-seconds", "1"]))
+often = ["--checkpoint-seconds", "1", "--checkpoint-share", "1"]
+sys.exit(main(["resume", sys.argv[1], "--quiet", *often]))
 """
 
 
@@ -110,7 +113,11 @@ def check_results(run):
     evaluations = [row for row in rows if row["kind"] == "evaluation"]
     assert training == sorted(training)
     assert training[-1] >= 5000
-    assert len(evaluations) == 4  # at 0, 2,000 and 4,000 frames, and at the end
+    # At 0, 2,000 and 4,000 frames unless the evaluator was busy, and at the end.
+    at = [row["frames"] for row in evaluations]
+    assert at == sorted(set(at))
+    assert 2 <= len(at) <= 4
+    assert at[-1] >= 5000
     assert run.status()["state"] == "finished"
     return rows
 
@@ -137,7 +144,7 @@ def test_a_run_whose_driver_is_killed_continues_and_leaves_no_process(place):
     assert is_cleared(place)
     restored = restore(run.path)  # what evaluate and watch look at
     assert restored.frames >= 5000
-    assert restored.agent.num_updates > 0
+    assert int(restored.state["learner"]["num_updates"]) > 0
 
 
 @NEEDS_RAY
@@ -162,8 +169,19 @@ def test_a_run_that_is_interrupted_saves_and_continues(place, number):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["rainbow-ez"], "agent must be one of R2D2's for --engine ray; got 'rainbow-ez'"),
+        (
+            ["rainbow-ez"],
+            "agent must be one of r2d2, r2d2-rnd, r2d2-rnd-literal, r2d2-bootstrap, r2d2-ez, "
+            "r2d2-tanh for --engine ray",
+        ),
         (["r2d2-ez", "--actors", "17"], "actors must be at most 16, the number of lanes; got 17"),
+        (
+            [
+                *("r2d2-ez", "--set", "agent.replay_capacity=2000"),
+                *("--set", "agent.replay_bytes_per_observation=1"),
+            ],
+            "replay_bytes_per_observation must be at least",
+        ),
         (["r2d2-ez", "--actors", "0"], "actors must be at least 1; got 0"),
         (["r2d2-ez", "--lanes-per-actor", "0"], "--lanes-per-actor must be at least 1; got 0"),
         (["r2d2-ez", "--shards", "3"], "shards must be at most 2, the number of actors; got 3"),
@@ -171,7 +189,8 @@ def test_a_run_that_is_interrupted_saves_and_continues(place, number):
             ["r2d2-ez", "--object-store-megabytes", "20"],
             "--object-store-megabytes must be at least",
         ),
-        (["r2d2-ez", "--object-store-megabytes", "99999999"], "which is what /dev/shm has left"),
+        (["r2d2-ez", "--object-store-megabytes", "99999999"], "the free space of /dev/shm"),
+        (["r2d2-ez", "--evaluators", "0"], "evaluators must be at least 1; got 0"),
         (["r2d2-ez", "--address", "nowhere"], "--address must be HOST:PORT of a Ray cluster"),
     ],
 )
@@ -183,7 +202,19 @@ def test_what_cannot_be_is_refused_before_anything_is_written(arguments, message
     assert not out.exists()
 
 
-@pytest.mark.parametrize("option", ["--actors", "--lanes-per-actor", "--shards"])
+def test_how_a_run_was_spread_is_remembered_also_from_before_there_were_evaluators(tmp_path):
+    place = RunDirectory(tmp_path)
+    fleet = FleetSettings(actors=3, shards=2, evaluators=4, evaluation_seconds=60.0)
+    _write_engine(place, fleet)
+    assert read_engine(place) == fleet
+    path = tmp_path / "engine.json"
+    said = json.loads(path.read_text())
+    del said["evaluators"], said["evaluation_seconds"]
+    path.write_text(json.dumps(said))
+    assert read_engine(place) == FleetSettings(actors=3, shards=2)
+
+
+@pytest.mark.parametrize("option", ["--actors", "--lanes-per-actor", "--shards", "--evaluators"])
 def test_options_of_the_fleet_need_the_engine(option, tmp_path, capsys):
     arguments = ["train", "r2d2", "--game", "minatar/breakout", "--out", str(tmp_path / "run")]
     assert main([*arguments, option, "2"]) == 2

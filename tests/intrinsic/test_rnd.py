@@ -7,12 +7,15 @@ import numpy as np
 import pytest
 import torch
 
+from ezgreedy.agents.r2d2.learner import SequenceLearner
+from ezgreedy.agents.r2d2.learner_settings import SequenceLearnerSettings
+from ezgreedy.intrinsic.moments import RunningMoments
+from ezgreedy.intrinsic.novelty import Novelty
 from ezgreedy.intrinsic.rnd import RandomNetworkDistillation
-from ezgreedy.intrinsic.rnd_settings import DistillationSettings
+from ezgreedy.intrinsic.settings import WORKING, DistillationSettings
 from ezgreedy.learning.gradients import NotFiniteError
-from ezgreedy.learning.sequence_learner import SequenceLearner
-from ezgreedy.learning.sequence_settings import SequenceLearnerSettings
 from ezgreedy.learning.settings import MINATAR_TORSO, Sight
+from ezgreedy.learning.tensor_states import as_arrays, as_tensors
 from support.windows import NETWORK, random_batch, rubbish
 
 torch.set_num_threads(1)
@@ -261,6 +264,14 @@ def test_networks_come_from_the_seed_alone():
         ({"learning_rate": 0.0}, "^learning_rate must be positive"),
         ({"largest_gradient_norm": 0.0}, "^largest_gradient_norm must be positive"),
         ({"steps_per_window": 0}, "^steps_per_window must be at least 1"),
+        ({"whitening_bound": 0.0}, "^whitening_bound must be positive; got 0.0"),
+        ({"whitening_observations": 1}, "^whitening_observations must be at least 2; got 1"),
+        (
+            {"initialisation": "zeros"},
+            "^initialisation must be one of 'uniform', 'orthogonal'; got",
+        ),
+        ({"warm_up_updates": -1}, "^warm_up_updates must be at least 0; got -1"),
+        ({"error_memory": 1}, "^error_memory must be at least 2; got 1"),
     ],
 )
 def test_settings_of_distillation_are_checked(changes, message):
@@ -268,6 +279,179 @@ def test_settings_of_distillation_are_checked(changes, message):
         replace(SETTINGS, **changes)
 
 
+def test_a_switch_is_a_bool():
+    with pytest.raises(TypeError, match=r"^in_first_priorities must be a bool; got int 1"):
+        replace(SETTINGS, in_first_priorities=1)
+
+
 def test_convolutions_of_vectors_are_refused():
     with pytest.raises(ValueError, match=r"^torso must be empty for vectors"):
         make(sight=Sight((4,)))
+
+
+# Observations whitened, parameters orthogonal, errors forgotten: what makes it work for long.
+
+WHITENED = {"whitening_bound": 1.1, "whitening_observations": 50}
+
+
+def kept_still(seed):
+    """A batch in which one pixel never changes."""
+    batch = random_batch(seed)
+    batch.observations[..., 0, 0, 0] = 1
+    return batch
+
+
+def test_whitening_equals_a_naive_twin():
+    rnd, seen = make(**WHITENED), []
+    for seed in range(5):
+        batch = kept_still(seed)
+        frames = reached(batch)
+        if sum(map(len, seen)) >= 50:
+            everything = np.concatenate(seen).astype(np.float64)
+            std = np.maximum(everything.std(axis=0), 1e-3)
+            whitened = ((frames - everything.mean(axis=0)) / std).clip(-1.1, 1.1)
+            assert not whitened[:, 0, 0, 0].any()
+            assert (np.abs(whitened) == 1.1).any()
+            inputs = torch.as_tensor(whitened).float()
+            with torch.no_grad():
+                difference = (rnd.predictor(inputs) - rnd.random(inputs)).double().numpy()
+            np.testing.assert_allclose(rnd.errors(frames), (difference**2).mean(axis=1), rtol=1e-4)
+        rnd(batch)
+        seen.append(frames)
+        everything = np.concatenate(seen).astype(np.float64)
+        assert rnd.whitening.count == len(everything)
+        np.testing.assert_allclose(rnd.whitening.mean, everything.mean(axis=0), rtol=1e-6)
+        variance = rnd.whitening.squares / rnd.whitening.count
+        np.testing.assert_allclose(variance, everything.var(axis=0), rtol=1e-5, atol=1e-12)
+    assert rnd.num_updates > 0
+
+
+def test_colours_are_whitened_one_by_one():
+    rnd = make(sight=Sight((1, 8, 8), has_codes=True), torso=(), whitening_bound=5.0)
+    assert rnd.whitening.mean.shape == (3, 8, 8)
+
+
+def test_nothing_is_paid_until_both_statistics_are_there():
+    rnd = make(**WHITENED, warm_up_updates=2, normalisation="std")
+    phases = []
+    for seed in range(8):
+        batch = random_batch(seed)
+        before = rnd.state_dict()["predictor"]
+        paid = (rnd(batch).rewards != batch.rewards).any()
+        learned = not torch.equal(before["2.weight"], rnd.predictor[2].weight)
+        phases.append((learned, rnd.moments.count > 0, paid))
+    looks, learns, pays = (False, False, False), (True, False, False), (True, True, True)
+    num_looks = phases.index(learns)
+    assert 0 < num_looks < 4
+    assert phases == [looks] * num_looks + [learns] * 2 + [pays] * (6 - num_looks)
+
+
+def test_the_first_errors_are_forgotten_like_a_naive_average():
+    rnd, seen = make(error_memory=4), []
+    for seed in range(5):
+        batch = random_batch(seed)
+        seen.append(rnd.errors(reached(batch)))
+        rnd(batch)
+    ages = np.repeat(np.arange(5)[::-1], [len(errors) for errors in seen])
+    everything, weights = np.concatenate(seen), 0.75**ages
+    mean = np.average(everything, weights=weights)
+    assert rnd.moments.mean == pytest.approx(mean, rel=1e-5)
+    variance = np.average((everything - mean) ** 2, weights=weights)
+    assert rnd.moments.variance == pytest.approx(variance, rel=1e-4)
+
+
+def test_orthogonal_networks_have_orthogonal_layers_of_norm_root_2():
+    rnd = make(initialisation="orthogonal", hidden_sizes=(12,))
+    for network in (rnd.predictor, rnd.random):
+        for layer in (network[0][0], network[2], network[4]):
+            weight = layer.weight.detach().flatten(1).double()
+            gram = weight @ weight.T if len(weight) <= weight[0].numel() else weight.T @ weight
+            np.testing.assert_allclose(gram, 2.0 * np.eye(len(gram)), atol=1e-5)
+            assert not layer.bias.any()
+    assert not torch.equal(rnd.predictor[2].weight, rnd.random[2].weight)
+
+
+def bonuses_over_time(settings, updates=(300, 1_000, 10_000)):
+    """Mean bonuses of known and of new frames after some updates on known ones, and variances."""
+    shape = (2, 5, 5)
+    rng = np.random.default_rng(0)
+    known, new = np.zeros((2, 200, *shape), dtype=np.uint8)
+    known[:, 0] = rng.integers(0, 2, (200, 5, 5))
+    new[:, 1] = rng.integers(0, 2, (200, 5, 5))
+    small = {"torso": (), "hidden_sizes": (16,), "num_outputs": 4, "whitening_observations": 200}
+    settings = replace(settings, **small)
+    rnd = RandomNetworkDistillation(settings, Sight(shape, 1.0), burn_in=0, seed=0)
+    batch = random_batch(size=2, burn_in=0, shape=shape)
+    of_known, of_new, variances = [], [], []
+    for number in range(1, updates[-1] + 1):
+        batch.observations[:] = known[rng.integers(0, 200, batch.observations.shape[:2])]
+        rnd(batch)
+        if number in updates:
+            of_known.append(rnd.bonuses(rnd.errors(known)).mean())
+            of_new.append(rnd.bonuses(rnd.errors(new)).mean())
+            variances.append(rnd.moments.variance)
+    return of_known, of_new, variances
+
+
+def test_after_ten_thousand_updates_only_new_frames_are_rewarded():
+    of_known, of_new, _ = bonuses_over_time(WORKING)
+    assert of_known[0] > of_known[1] > of_known[2]
+    assert of_known[2] < 0.01
+    assert min(of_new) > 4.5
+    assert of_new[2] > 100.0 * of_known[2]
+
+
+def test_divided_by_its_variance_every_frame_is_rewarded_alike():
+    of_known, of_new, variances = bonuses_over_time(DistillationSettings())
+    # The variance is that of the first updates, spread over all: it falls like 1/n.
+    assert variances[2] < 0.15 * variances[1]
+    assert min(of_known) > 4.0
+    assert of_new[2] < 1.3 * of_known[2]
+
+
+def test_known_frames_never_earn_more_than_half_a_deviation_on_average():
+    rnd = make(normalisation="ngu")
+    rng = np.random.default_rng(0)
+    for errors in (rng.gamma(0.1, size=1000), rng.normal(size=1000), np.array([0.0, 1.0])):
+        rnd.moments = RunningMoments(5)
+        rnd.moments.update(errors)
+        assert rnd.bonuses(errors).mean() <= 0.5 + 1e-12
+
+
+@pytest.mark.parametrize("num_updates", [1, 3, 6])
+def test_a_state_holds_the_statistics_in_every_phase(num_updates):
+    changes = {**WHITENED, "warm_up_updates": 1, "error_memory": 3, "initialisation": "orthogonal"}
+    rnd, restored = make(**changes), make(seed=3, **changes)
+    for seed in range(num_updates):
+        rnd(random_batch(seed))
+    state = as_tensors(as_arrays(rnd.state_dict()))
+    assert_same(state, rnd.state_dict())
+    restored.load_state_dict(state)
+    for seed in range(num_updates, num_updates + 5):
+        batch = random_batch(seed)
+        np.testing.assert_array_equal(rnd(batch).rewards, restored(batch).rewards)
+    assert_same(rnd.state_dict(), restored.state_dict())
+    with pytest.raises(ValueError, match=r"^state must hold predictor, random, optimizer"):
+        make(initialisation="orthogonal").load_state_dict(state)
+
+
+def test_a_copy_that_follows_pays_the_same():
+    rnd = make(**WHITENED, warm_up_updates=1)
+    copy = Novelty(rnd.settings, SIGHT, seed=4)
+    frames = reached(random_batch(9))
+    assert not copy.rewards(frames).any()
+    for seed in range(6):
+        rnd(random_batch(seed))
+    copy.follow(rnd.weights())
+    assert rnd.rewards(frames).any()
+    np.testing.assert_array_equal(copy.rewards(frames), rnd.rewards(frames))
+
+
+def test_statistics_of_whitening_refuse_what_is_not_finite():
+    rnd = make(sight=Sight((6,), 1.0), torso=(), **WHITENED)
+    batch = random_batch(shape=(6,))
+    before = rnd.state_dict()
+    batch.observations[0, BURN_IN + 1] = math.inf
+    with pytest.raises(NotFiniteError, match=r"^observations: .* after 0 updates \(seed 0\)"):
+        rnd(batch)
+    assert_same(before, rnd.state_dict())

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ezgreedy.atari import R2D2_PROTOCOL, Emulator, games
+from ezgreedy.checkpoints.append_only_ring import AppendOnlyRing
+from ezgreedy.games import R2D2_PROTOCOL, Emulator, games
 from ezgreedy.replay.blocks import BlockCodec, BlockStore
-from ezgreedy.replay.sequence_memory import BYTES_PER_OBSERVATION
-from ezgreedy.tail import Tail
+from ezgreedy.replay.sequence_sizes import BYTES_PER_OBSERVATION
 
 
 def observations(dtype, shape, count, num_values=20, seed=0):
@@ -134,7 +134,9 @@ def test_rows_since_an_earlier_save_are_all_that_a_saver_writes():
     for payload in payloads[:17]:
         store.append(payload)
     saved = {
-        name: Tail(store.state_dict()[name].array.copy(), store.state_dict()[name].num_written)
+        name: AppendOnlyRing(
+            store.state_dict()[name].array.copy(), store.state_dict()[name].num_written
+        )
         for name in ("bytes", "begins")
     }
     for payload in payloads[17:21]:

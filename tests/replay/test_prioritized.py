@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ezgreedy.replay.prioritized import ImportanceExponent, Priorities
+from ezgreedy.replay.importance import ImportanceExponent
+from ezgreedy.replay.prioritized import Priorities
 
 CONSTANT_ONE = ImportanceExponent(1.0, 1.0, 0, 1)
 

@@ -38,7 +38,7 @@ def summaries(out: Path) -> dict[str, dict[str, Any]]:
 @pytest.fixture(scope="session")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Real runs, small: two agents that differ in their durations, three seeds each."""
-    from ezgreedy.running.driver import DriveOptions, train
+    from ezgreedy.runs.run_loop import DriveOptions, train
     from support.small_runs import small_run
 
     directory = tmp_path_factory.mktemp("runs")

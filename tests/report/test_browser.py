@@ -13,7 +13,7 @@ from selenium.webdriver.support.wait import WebDriverWait
 
 from ezgreedy.cli import main
 from ezgreedy.experiments.fig1_gridworld_coverage import EXPERIMENT
-from ezgreedy.figures import palette
+from ezgreedy.figures import colours
 from ezgreedy.results.runs import read_run
 from support.browser import Opened, hover_text, plots, set_theme, settled
 
@@ -200,7 +200,7 @@ def test_deep_agents_are_drawn_with_the_scores_of_their_runs(
         scores = [read_run(runs / f"{agent}-{seed}").scores for seed in range(3)]
         means = np.mean([[score.mean_return for score in row] for row in scores], axis=0)
         assert trace["name"] == f"{agent}, 3 seeds"
-        assert trace["colour"] == palette.AGENT_COLOURS[agent]
+        assert trace["colour"] == colours.AGENT_COLOURS[agent]
         assert trace["y"] == pytest.approx(means, rel=1e-3)
         final = driver.find_element(
             By.XPATH, f"//table[contains(@class, 'deep')]//tr[td[text()='{agent}']]/td[4]/data"

@@ -11,12 +11,13 @@ import pytest
 
 from ezgreedy.cli import main
 from ezgreedy.experiments.fig1_gridworld_coverage import EXPERIMENT
-from ezgreedy.figures import palette
+from ezgreedy.figures import colours
+from ezgreedy.findings.intervals import Interval
+from ezgreedy.findings.panels import Panel
+from ezgreedy.findings.training_scores import training_scores
 from ezgreedy.report import deep_curves
-from ezgreedy.report.deep import PUBLISHED_DQN, DeepStudy, Game, Row, read_deep_study
+from ezgreedy.report.deep import PUBLISHED_DQN, DeepStudy, GameStudy, Row, read_deep_study
 from ezgreedy.report.wording import plain
-from ezgreedy.results.intervals import Interval
-from ezgreedy.results.training_scores import training_scores
 from support.written_runs import write_run
 
 
@@ -24,9 +25,14 @@ def study_of(directory: Path) -> DeepStudy:
     return read_deep_study(sorted(path for path in directory.iterdir() if path.is_dir()))
 
 
-def only_game(directory: Path) -> Game:
+def only_game(directory: Path) -> GameStudy:
     (game,) = study_of(directory).games
     return game
+
+
+def only_panel(directory: Path) -> Panel:
+    (panel,) = deep_curves.panels(only_game(directory))
+    return panel
 
 
 def only_row(directory: Path) -> Row:
@@ -90,7 +96,7 @@ def test_runs_that_are_behind_are_counted_and_not_averaged(tmp_path: Path) -> No
     row = only_row(tmp_path)
     assert (row.final, row.best) == (4.0, 4.0)
     assert (len(row.group.runs), len(row.group.behind)) == (2, 1)
-    (block,) = deep_curves.blocks(only_game(tmp_path))
+    block = only_panel(tmp_path).as_json()
     assert block["series"][0]["label"] == "rainbow, 2 of 3 seeds"
     assert block["series"][0]["mean"] == [0, 4]
 
@@ -150,9 +156,9 @@ def test_other_settings_are_never_averaged_over(tmp_path: Path) -> None:
         ("rainbow (hidden_size 32)", 1.0),
         ("rainbow (hidden_size 64)", 3.0),
     ]
-    (block,) = deep_curves.blocks(only_game(tmp_path))
+    block = only_panel(tmp_path).as_json()
     own, other, _ = [series["colour"] for series in block["series"]]
-    assert own == palette.AGENT_COLOURS["rainbow"]
+    assert own == colours.AGENT_COLOURS["rainbow"]
     assert other != own
 
 
@@ -229,7 +235,7 @@ def test_policies_that_share_no_evaluation_in_training_are_not_compared(tmp_path
             write_run(place, own, agent=agent, game="Pong", seed=seed)
     (answer,) = only_game(tmp_path).answers
     assert answer.verdict == "open"
-    assert answer.because == "They have no evaluation in training at the same frames."
+    assert answer.because == "They share no evaluation in training at the same frames."
 
 
 def test_neighbouring_reports_are_joined_by_their_episodes(tmp_path: Path) -> None:
@@ -254,20 +260,20 @@ def test_neighbouring_reports_are_joined_by_their_episodes(tmp_path: Path) -> No
 def test_bands_are_over_seeds_and_references_are_marked(tmp_path: Path) -> None:
     for seed in range(3):
         write_run(tmp_path / f"run-{seed}", [(0, 1.0), (100_000, float(seed))], seed=seed)
-    (block,) = deep_curves.blocks(only_game(tmp_path))
+    block = only_panel(tmp_path).as_json()
     curve, reference = block["series"]
     assert (curve["mean"], curve["low"], curve["high"]) == ([1, 1], [1, 0], [1, 2])
     assert curve["x"] == [0, 0.1]
     assert reference["is_reference"] is True
     assert reference["mean"] == [PUBLISHED_DQN["minatar/breakout"]] * 2
-    assert reference["colour"] == palette.REFERENCE_COLOUR
+    assert reference["colour"] == colours.REFERENCE_COLOUR
 
 
 def test_bands_of_parallel_runs_have_one_width(tmp_path: Path) -> None:
     for seed, above in enumerate((0.0, 4.0, 16.0, 64.0)):  # means are whole
         scores = [(100_000 * point, 10.0 * point + above) for point in range(40)]
         write_run(tmp_path / f"run-{seed}", scores, seed=seed)
-    (block,) = deep_curves.blocks(only_game(tmp_path))
+    block = only_panel(tmp_path).as_json()
     mean, low, high = (np.array(block["series"][0][name]) for name in ("mean", "low", "high"))
     assert np.ptp(mean - low) == 0.0 < (mean - low)[0]
     assert np.ptp(high - mean) == 0.0 < (high - mean)[0]

@@ -17,10 +17,12 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.select import Select
 
 from ezgreedy.cli import main
+from ezgreedy.findings.claims import Summary
+from ezgreedy.findings.finding import Finding
 from ezgreedy.report.atlas import atlas_from_json
 from ezgreedy.report.deep import deep_study
 from ezgreedy.report.page import page
-from ezgreedy.report.study import Finding, Study, read_study
+from ezgreedy.report.study import Study, read_study
 from ezgreedy.report.suite_scores import suite_scores
 from ezgreedy.results.runs import read_run
 from support.browser import Opened, hover_text, plots, until
@@ -37,7 +39,7 @@ def two_games(
     out: Path, runs: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Path, list[Path]]:
     """A page of experiments and of real runs on two games, and the runs' directories."""
-    from ezgreedy.running.driver import DriveOptions, train
+    from ezgreedy.runs.run_loop import DriveOptions, train
     from support.small_runs import small_run
 
     directory = tmp_path_factory.mktemp("freeway")
@@ -60,19 +62,18 @@ def volume(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "atari-exploration",
         "GENERATED numbers, for volume only",
         "nothing",
-        [],
+        Summary([]),
         5,
         {},
         "generated",
         "none",
         0.0,
         [],
-        [],
-        [],
-        atlas_from_json(generated_atlas()),
     )
+    atlas = atlas_from_json(generated_atlas())
+    assert atlas is not None
     made = tmp_path_factory.mktemp("volume") / "generated.html"
-    study = Study([generated], [], deep, suite_scores(deep.runs))
+    study = Study([generated], [], deep, suite_scores(deep.runs), atlases={generated.id: atlas})
     made.write_text(page(study), encoding="utf-8")
     return made
 
@@ -182,7 +183,7 @@ def test_scores_over_the_suite_are_on_the_page_and_in_the_document(
     (found,) = suite_scores(deep_study([read_run(path) for path in directories]).runs)
     driver = opened(page=made)
     text = driver.find_element(By.ID, "suite-minatar").text
-    assert "Runs of 2 of 5 games" in text
+    assert "Runs on 2 of 5 games" in text
     assert f"all games but {', '.join(found.played)}" in text, "what is missing is named"
     row = driver.find_element(By.XPATH, "//*[@id='suite-minatar']//tr[th[text()='rainbow-ez']]")
     assert f"{found.rows[1].ours.final.mean.value:.2f}" in row.text  # type: ignore[union-attr]

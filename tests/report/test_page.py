@@ -15,9 +15,10 @@ import pytest
 from ezgreedy.experiments import registry
 from ezgreedy.experiments.fig1_gridworld_coverage import EXPERIMENT
 from ezgreedy.experiments.run_study import run_studies
+from ezgreedy.findings.finding import read_finding
+from ezgreedy.findings.intervals import Interval
 from ezgreedy.report import wording
-from ezgreedy.report.study import read_finding, read_study
-from ezgreedy.results.intervals import Interval
+from ezgreedy.report.study import departures, read_study
 from ezgreedy.results.store import write_json_atomically
 
 FIG1 = EXPERIMENT.id
@@ -171,7 +172,7 @@ def test_long_lists_are_told_by_their_ends(tmp_path: Path) -> None:
     summary = json.loads((place / "summary.json").read_text(encoding="utf-8"))
     summary["settings"]["games"] = ["Freeway"]
     write_json_atomically(place / "summary.json", summary)
-    (told,) = (words for words in read_finding(place).departures if words.startswith("games"))
+    (told,) = (words for words in departures(read_finding(place)) if words.startswith("games"))
     assert told == "games: ['Freeway'] instead of 57 values from Alien to Zaxxon"
 
 

@@ -6,17 +6,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ezgreedy.atari.minatar_scores import minatar_scores
+from ezgreedy.findings.intervals import Interval
+from ezgreedy.findings.paper_tables import table_cells
+from ezgreedy.findings.training_scores import training_scores
+from ezgreedy.games.minatar_scores import minatar_scores
 from ezgreedy.report import suite_curves
 from ezgreedy.report.deep import deep_study
 from ezgreedy.report.markdown import document
 from ezgreedy.report.page import page
 from ezgreedy.report.study import Study
 from ezgreedy.report.suite_scores import lacking, made_by, suite_scores
-from ezgreedy.results.intervals import Interval
-from ezgreedy.results.paper_tables import table_cells
 from ezgreedy.results.runs import Run, Score, read_run, run_directories
-from ezgreedy.results.training_scores import training_scores
 
 BREAKOUT, ASTERIX = "minatar/breakout", "minatar/asterix"
 
@@ -257,7 +257,7 @@ def test_runs_under_way_are_scored_as_far_as_all_have_come():
 
 
 def test_curves_are_of_the_statistics_at_every_evaluation():
-    blocks = suite_curves.blocks(only(EPS + EZ))
+    blocks = [panel.as_json() for panel in suite_curves.panels(only(EPS + EZ))]
     titles = [block["title"] for block in blocks]
     assert titles[:3] == [f"MinAtar: {name} over games" for name in ("median", "mean", "DQN-gap")]
     assert titles[3].startswith("MinAtar: performance profile at 200 frames, 2 games")

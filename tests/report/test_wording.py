@@ -1,8 +1,8 @@
 import pytest
 
-from ezgreedy.experiments.experiment import Claim, Number
+from ezgreedy.findings.claims import Claim, Number
+from ezgreedy.findings.intervals import Interval
 from ezgreedy.report import wording
-from ezgreedy.results.intervals import Interval
 
 
 @pytest.mark.parametrize(
@@ -42,13 +42,6 @@ def test_claims_survive_json() -> None:
     numbers: dict[str, Number] = {"ratio": Interval(0.5, 0.4, 0.6), "seeds": 3, "word": "x"}
     claim = Claim("It holds.", "reading-dependent", numbers, "Perhaps.", ["ratio"])
     assert Claim.from_json(claim.as_json()) == claim
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"), [(0.4, "0 s"), (60, "60 s"), (600, "10 min"), (9000, "2.5 h")]
-)
-def test_durations_are_said_as_people_say_them(seconds: float, text: str) -> None:
-    assert wording.duration(seconds) == text
 
 
 @pytest.mark.parametrize(

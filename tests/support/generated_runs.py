@@ -7,15 +7,20 @@ from pathlib import Path
 
 import numpy as np
 
-from ezgreedy.agents.presets import PRESETS
-from ezgreedy.agents.sequence_presets import SEQUENCE_PRESETS
-from ezgreedy.atari.games import games
+from ezgreedy.agents.r2d2.presets import R2D2_PRESETS
+from ezgreedy.agents.rainbow.presets import RAINBOW_PRESETS
+from ezgreedy.games.atari.atari57 import games
 from ezgreedy.results.runs import Report, Run, Score
-from ezgreedy.running.plain import as_plain
-from ezgreedy.running.scales import paper_scale
+from ezgreedy.runs.settings_codec import as_plain
 
-AGENTS = {**PRESETS, **SEQUENCE_PRESETS}
-del AGENTS["rainbow-ez-budget"]  # a control of ours; the paper has eight agents
+# The paper's eight agents, without controls of ours.
+AGENTS = {
+    name: {**RAINBOW_PRESETS, **R2D2_PRESETS}[name]
+    for name in (
+        *("rainbow", "rainbow-eps", "rainbow-ez", "rainbow-cts"),
+        *("r2d2", "r2d2-rnd", "r2d2-bootstrap", "r2d2-ez"),
+    )
+}
 FRAMES = 200_000_000
 
 
@@ -24,7 +29,9 @@ def generated_runs(num_games=57, num_seeds=5, num_points=200):
     rng = np.random.default_rng(0)
     names = list(games())[:num_games]
     # Settings are real, so that runs are told apart as real ones are.
-    settings = {agent: as_plain(paper_scale(preset, "Pong")) for agent, preset in AGENTS.items()}
+    settings = {
+        agent: as_plain(preset.at_scale("paper", "Pong")) for agent, preset in AGENTS.items()
+    }
     return [
         _run({**settings[agent], "game": name, "seed": seed, "frames": FRAMES}, num_points, rng)
         for agent in AGENTS

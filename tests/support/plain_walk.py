@@ -3,8 +3,8 @@
 import numpy as np
 
 from ezgreedy import EZGreedy, Fixed, Zeta
+from ezgreedy.analysis.finite_walks import world_seed
 from ezgreedy.analysis.process import ExplorationProcess
-from ezgreedy.analysis.tabular import world_seed
 from ezgreedy.exploration.streams import Purpose, Streams
 from support.small_mdps import corridor, deep_sea, random_mdp, room
 

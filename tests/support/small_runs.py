@@ -2,19 +2,18 @@
 
 from dataclasses import replace
 
-from ezgreedy.agents.presets import PRESETS
-from ezgreedy.agents.sequence_presets import SEQUENCE_PRESETS
+from ezgreedy.agents.r2d2.presets import R2D2_PRESETS
+from ezgreedy.agents.rainbow.presets import RAINBOW_PRESETS
+from ezgreedy.agents.run_settings import EvaluationSettings
 from ezgreedy.exploration.schedules import Linear
 from ezgreedy.learning.settings import Convolution
-from ezgreedy.running.scales import laptop_scale
-from ezgreedy.running.settings import EvaluationSettings
 
 
 def small_run(agent="rainbow-ez", game="minatar/breakout", **changes):
     """A run of a few hundred steps that learns, evaluates, reports and fills its memory."""
-    if agent in SEQUENCE_PRESETS:
+    if agent in R2D2_PRESETS:
         return small_sequence_run(agent, game, **changes)
-    settings = laptop_scale(PRESETS[agent], game)
+    settings = RAINBOW_PRESETS[agent].at_scale("laptop", game)
     learner = replace(settings.agent.learner, batch_size=4, updates_per_target_sync=5)
     if agent == "rainbow-cts":
         learner = replace(learner, updates_per_target_sync=1)
@@ -49,7 +48,7 @@ def small_sequence_run(agent="r2d2", game="minatar/breakout", preset=None, **cha
         preset: changes of the agent's settings.
         changes: of the run's.
     """
-    settings = laptop_scale(SEQUENCE_PRESETS[agent], game)
+    settings = R2D2_PRESETS[agent].at_scale("laptop", game)
     learner = replace(
         settings.agent.learner, batch_size=4, length=8, burn_in=2, updates_per_target_sync=5
     )
@@ -69,6 +68,12 @@ def small_sequence_run(agent="r2d2", game="minatar/breakout", preset=None, **cha
         small = replace(small, torso=torso)
         if small.distillation is not None:
             small = replace(small, distillation=replace(small.distillation, torso=torso))
+    if small.distillation is not None:
+        soon = {
+            "whitening_observations": 20,
+            "warm_up_updates": min(1, small.distillation.warm_up_updates),
+        }
+        small = replace(small, distillation=replace(small.distillation, **soon))
     if small.num_heads is not None:
         small = replace(small, num_heads=3)
     settings = replace(

@@ -4,7 +4,7 @@ import struct
 
 import numpy as np
 
-from ezgreedy.running.state_tree import Tail
+from ezgreedy.checkpoints.state_tree import AppendOnlyRing
 
 
 def assert_same(got: object, expected: object) -> None:
@@ -17,7 +17,7 @@ def assert_same(got: object, expected: object) -> None:
         assert len(got) == len(expected)
         for one, other in zip(got, expected, strict=True):
             assert_same(one, other)
-    elif isinstance(expected, Tail):
+    elif isinstance(expected, AppendOnlyRing):
         assert got.num_written == expected.num_written
         assert_same(got.array, expected.array)
     elif isinstance(expected, (np.ndarray, np.generic)):

@@ -10,18 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from ezgreedy.experiments import interactive
 from ezgreedy.experiments.experiment import (
     Cell,
-    Claim,
     Experiment,
     Record,
     Settings,
-    Summary,
     results_by_cell,
 )
 from ezgreedy.experiments.runner import Plan, reproduce
-from ezgreedy.results.intervals import mean_interval
+from ezgreedy.findings.claims import OURS, Claim, Summary
+from ezgreedy.findings.intervals import mean_interval
+from ezgreedy.findings.panels import Curve, Panel
 
 
 def cells(settings: Settings) -> list[Cell]:
@@ -57,27 +56,26 @@ def summarise(settings: Settings, records: Sequence[Record]) -> Summary:
         for cell, results in results_by_cell(records).items()
     }
     numbers = {cell: mean_interval(samples, rng) for cell, samples in values.items()}
-    claim = Claim("Shifts shift.", "reproduced", {**numbers, "cells": len(values)})
-    block = interactive.curves_block(
+    claim = Claim("Shifts shift.", "reproduced", {**numbers, "cells": len(values)}, source=OURS)
+    block = Panel(
         "Values of every seed",
         [
-            interactive.Curve(cell, range(len(y)), y, np.subtract(y, 0.1), np.add(y, 0.1))
+            Curve(cell, range(len(y)), y, np.subtract(y, 0.1), np.add(y, 0.1))
             for cell, y in values.items()
         ],
         x_label="seed",
         y_label="value",
     )
-    return Summary([claim], {"values": values, interactive.KEY: [block]})
+    return Summary([claim], [block], {"values": values})
 
 
 def draw(settings: Settings, summary: Summary, directory: Path) -> list[Path]:
     from ezgreedy.figures import curves, style
 
-    series = [
-        curves.Series(cell, range(len(values)), values)
-        for cell, values in summary.data["values"].items()
+    lines = [
+        Curve(cell, range(len(values)), values) for cell, values in summary.data["values"].items()
     ]
-    panel = curves.Panel(series, "seed", "value")
+    panel = Panel("Values", lines, x_label="seed", y_label="value")
     return style.save(curves.learning_curves([panel]), directory / "values")
 
 

@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 import torch
 
-from ezgreedy.learning.recurrent_network import State
-from ezgreedy.learning.sequence_learner import SequenceLearner
-from ezgreedy.learning.sequence_settings import (
+from ezgreedy.agents.r2d2.learner import SequenceLearner
+from ezgreedy.agents.r2d2.learner_settings import (
     RecurrentNetworkSettings,
     ReturnSettings,
     SequenceLearnerSettings,
 )
+from ezgreedy.agents.r2d2.network import State
 from ezgreedy.learning.settings import MINATAR_TORSO
 from ezgreedy.replay.sequence_batch import SequenceBatch
 

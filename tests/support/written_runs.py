@@ -4,11 +4,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ezgreedy.agents.presets import PRESETS
+from ezgreedy.agents.rainbow.presets import RAINBOW_PRESETS
 from ezgreedy.results.store import ResultLog
-from ezgreedy.running.plain import with_setting
-from ezgreedy.running.run_directory import RunDirectory
-from ezgreedy.running.scales import SCALES
+from ezgreedy.runs.run_directory import RunDirectory
+from ezgreedy.runs.settings_codec import with_setting
 
 
 def write_run(
@@ -24,7 +23,7 @@ def write_run(
 
     Changes are of settings of the run, or of its agent by a path with two underscores for a dot.
     """
-    settings = SCALES[scale](PRESETS[agent], game)
+    settings = RAINBOW_PRESETS[agent].at_scale(scale, game)
     for name, value in changes.items():
         if "__" in name:
             settings = with_setting(settings, name.replace("__", "."), str(value))

@@ -1,1 +1,1 @@
-"""Who learns: small agents that work with every policy of `exploration`."""
+"""Who learns: tabular and linear agents, Rainbow and R2D2, and the registry of deep agents."""

@@ -1,23 +1,32 @@
-"""What a training loop asks of an agent, whichever it is."""
+"""What do training loops, sweeps and command lines ask of an agent? The agent protocols."""
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple, Protocol
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 
-from ezgreedy.atari.lanes import LaneSteps
-from ezgreedy.atari.protocol import Frames
+from ezgreedy import requirements as require
+from ezgreedy.exploration.durations import DurationLaw
+from ezgreedy.games.lanes import Lanes, LaneSteps
+from ezgreedy.games.protocol import Frames
+from ezgreedy.games.protocol import Protocol as GameProtocol
 from ezgreedy.requirements import BoolArray, IntArray
 
+if TYPE_CHECKING:
+    from ezgreedy.agents.run_settings import RunSettings
 
-class Surface(NamedTuple):
+
+class GameSpec(NamedTuple):
     """What an agent must know about the game that it plays."""
 
     num_actions: int
-    frame_shape: tuple[int, ...]  # of a single frame: (planes, height, width), or (features,)
+    frame_shape: tuple[int, ...]  # one frame: (planes, height, width) or (features,)
     stacked_frames: int
     largest_pixel: float
     frame_dtype: np.dtype[Any] = np.dtype(np.uint8)  # uint16 for codes of colours
+    shows_objects: bool = False  # planes mark objects, not brightness
 
     @property
     def observation_shape(self) -> tuple[int, ...]:
@@ -26,57 +35,161 @@ class Surface(NamedTuple):
         return self.stacked_frames * planes, *sides
 
 
-class Policy(Protocol):
-    """Acts in a batch of lanes, call by call, and learns nothing."""
+def game_spec(lanes: Lanes) -> GameSpec:
+    """What an agent must know about the game in these lanes."""
+    return GameSpec(
+        lanes.num_actions,
+        lanes.frame_shape,
+        lanes.protocol.stacked_frames,
+        lanes.largest_pixel,
+        lanes.frame_dtype,
+        lanes.shows_objects,
+    )
+
+
+class Player(Protocol):
+    """Acts in a batch of lanes and observes the results, call by call."""
 
     def act(self, observations: Frames, starts: BoolArray) -> IntArray:
         """The actions to execute, [lanes].
 
         Args:
-            observations: what each lane shows, [lanes, …].
-            starts: where that is the first observation of an episode, [lanes].
+            observations: observation of each lane, [lanes, …].
+            starts: whether it is the first of an episode, [lanes].
         """
 
-    def hear(self, steps: LaneSteps) -> None:
-        """Learn what came of the actions: policies with a memory see rewards in this way."""
+    def observe(self, steps: LaneSteps) -> None:
+        """Process the results of the last actions."""
+
+
+class Policy(Player, Protocol):
+    """A player that does not learn; a recurrent one gets its rewards from `observe`."""
 
     @property
     def exploring(self) -> BoolArray:
-        """Which lanes the last actions explored in, [lanes]."""
+        """Whether the last action of each lane was exploratory, [lanes]."""
 
 
-class Agent(Protocol):
-    """Acts in a batch of lanes, remembers what came of it and learns from it."""
+class Agent(Player, Protocol):
+    """A player that remembers the results of its actions and learns from them."""
 
     @property
     def num_updates(self) -> int:
-        """How often it has learned so far."""
-
-    def act(self, observations: Frames, starts: BoolArray) -> IntArray:
-        """The actions to execute, [lanes]; as in `Policy`."""
-
-    def observe(self, steps: LaneSteps) -> None:
-        """Take in what the last actions led to, and learn whenever it is time to."""
+        """Number of updates so far."""
 
     def evaluation_policy(self, lanes: int, seed: int, epsilon: float | None = None) -> Policy:
-        """The agent as it is now, acting with the settings of evaluation.
+        """The agent in its current state, acting with evaluation settings.
 
-        Nothing that it does or draws changes the agent.
+        Nothing that the policy does or draws changes the agent.
 
         Args:
-            lanes: how many environments.
-            seed: of everything random in it.
-            epsilon: in place of the ε of evaluation.
+            lanes: number of environments.
+            seed: random seed of the policy.
+            epsilon: probability of exploring; None for the evaluation default.
         """
 
     def measurements(self) -> dict[str, float]:
-        """What happened since the last call, as numbers to be reported."""
+        """Numbers to report about the time since the last call."""
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything that the future depends on: plain data, bytes, arrays and `Tail`s."""
+        """Everything the future depends on: plain data, bytes, arrays and append-only rings."""
 
     def load_policy(self, state: Mapping[str, Any]) -> None:
-        """Take from such a state what `evaluation_policy` depends on, and leave the rest."""
+        """Load only the part of a state that `evaluation_policy` depends on.
+
+        Append-only rings may be None: readers skip them, and finished runs drop them.
+        """
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Continue from a state of an agent with the same settings."""
+        """Continue from the state of an agent with the same settings."""
+
+
+@dataclass(frozen=True)
+class AgentSettings(ABC):
+    """An agent as data: everything that the rest of the package needs to know about it.
+
+    Subclasses are frozen dataclasses whose fields are numbers, words, duration laws, schedules and
+    nested settings, so that config.json can store them and `--set` can change them. Importing one
+    should not load torch; `build` imports the agent itself.
+
+    Args:
+        name: name on the command line.
+    """
+
+    name: str
+
+    engines: ClassVar[tuple[str, ...]] = ("embedded",)  # plus "ray" if it can be distributed
+
+    @abstractmethod
+    def scale_table(self) -> "Mapping[str, Callable[[Any, str], RunSettings]]":
+        """Complete runs by the name of their scale: functions of these settings and a game."""
+
+    @property
+    def scales(self) -> tuple[str, ...]:
+        """Names of the scales that `at_scale` accepts."""
+        return tuple(self.scale_table())
+
+    def at_scale(self, scale: str, game: str) -> "RunSettings":
+        """Settings of a complete run of this agent.
+
+        Args:
+            scale: one of `scales`.
+            game: full name of the game.
+        """
+        require.one_of("--scale", scale, self.scales)
+        return self.scale_table()[scale](self, game)
+
+    @abstractmethod
+    def build(self, spec: GameSpec, *, lanes: int, seed: int, device: str = "cpu") -> Agent:
+        """The agent itself, before its first step.
+
+        Args:
+            spec: the game that it plays.
+            lanes: number of environments.
+            seed: random seed.
+            device: device of its networks.
+        """
+
+    @abstractmethod
+    def replay_bytes(self, frame_shape: tuple[int, ...], num_steps: int | None = None) -> int:
+        """Memory used by the replay, for forecasts.
+
+        Args:
+            frame_shape: shape of a single frame.
+            num_steps: agent steps played so far; None for a full replay.
+        """
+
+    @abstractmethod
+    def hurried(self) -> Self:
+        """The same agent with a small replay and early updates, to measure its speed."""
+
+    @property
+    def hurried_lanes(self) -> int:
+        """Largest number of lanes in which to measure its speed."""
+        return 2**16
+
+    def with_durations(self, durations: DurationLaw) -> Self:
+        """The same agent with another duration law for exploratory actions."""
+        raise require.refuse("agent", "have durations to vary", self.name)
+
+    def warning(self, measured: Mapping[str, float]) -> str | None:
+        """A message for the user that measurements give reason for; a run shows the first.
+
+        Args:
+            measured: measurements of a report.
+        """
+        return None
+
+    def require_protocol(self, protocol: GameProtocol) -> None:  # noqa: B027
+        """Refuse a protocol that this agent cannot learn from; the default accepts all."""
+
+
+def kept_bytes(largest: int, capacity: int, num_steps: int | None) -> int:
+    """Size in bytes of a replay that fills step by step.
+
+    Args:
+        largest: size in bytes when full.
+        capacity: number of steps when full.
+        num_steps: steps so far; None for a full replay.
+    """
+    return largest if num_steps is None else min(largest, largest * num_steps // capacity + 1)

@@ -3,8 +3,8 @@
 A feature is cos(π c·x̃) for a vector c of whole numbers 0 … order and the state x̃ scaled to
 [0, 1] in every dimension (Konidaris, Osentoski and Thomas, 2011). Cosines are slow, and few are
 needed: with z_d = exp(iπ x̃_d), the feature is the real part of a product of powers of z_d. The
-powers come from one sine and one cosine per dimension, all products over the first half of the
-dimensions and over the second half are tabled, and a feature is a product of two table entries.
+powers come from one sine and one cosine per dimension. All products over the first half of the
+dimensions and over the second half are tabulated, and a feature is a product of two table entries.
 """
 
 import itertools
@@ -47,8 +47,8 @@ class FourierBasis:
     Args:
         order: the highest frequency in every dimension.
         ranges: (low, high) of every dimension of the state. Values outside are clipped, so states
-            out there look like those on the edge.
-        coupling: how many dimensions one feature may depend on; any number of them if None,
+            outside look like those on the edge.
+        coupling: the most dimensions a feature may depend on; any number of them if None,
             which gives (order + 1)^dimensions features.
     """
 
@@ -78,7 +78,7 @@ class FourierBasis:
 
     @property
     def scales(self) -> FloatArray:
-        """What Konidaris et al. multiply each feature's step size by: 1/‖c‖, and 1 for c = 0."""
+        """Konidaris et al.'s factor of each feature's step size: 1/‖c‖, and 1 for c = 0."""
         norms = np.linalg.norm(self.coefficients, axis=1)
         return 1.0 / np.where(norms > 0.0, norms, 1.0)
 
@@ -92,14 +92,14 @@ class FourierBasis:
         return features[0]
 
     def evaluator(self, dtype: DTypeLike) -> Evaluator:
-        """What `evaluate` needs; each caller has its own, for it is written to."""
+        """The arrays for `evaluate`; each caller needs its own, because they are written to."""
         lows, highs = np.array(self.ranges).T
         powers = np.zeros((2, self.num_dimensions, self.order + 1))
         heads, tails = _table(self._heads, dtype), _table(self._tails, dtype)
         return Evaluator(np.array([lows, highs - lows]), powers, *heads, *tails)
 
     def _halves(self) -> tuple[Coefficients, Coefficients]:
-        """Vectors c whose pairwise sums are all that there are, in lexicographic order.
+        """Vectors c whose pairwise sums are all vectors, in lexicographic order.
 
         Only a full basis is a product of halves; a limited one is all head.
         """

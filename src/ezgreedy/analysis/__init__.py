@@ -1,1 +1,1 @@
-"""How soon exploration gets somewhere: first visits and cover times, sampled and exact."""
+"""How soon does exploration reach states? First visits and cover times, sampled and exact."""

@@ -1,8 +1,8 @@
-"""Into which cell does an observation fall? Finite cells for any space that has numbers in it.
+"""Into which cell does an observation fall? Finite cells for any space of numbers.
 
 States are counted within small regions, as the paper does for its continuous problems: one or two
-dimensions of the observation are cut into equal bins, the others ignored. A discrete dimension has
-its values as bins.
+dimensions of the observation are cut into equal bins, the others are ignored. The bins of a
+discrete dimension are its values.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ _UNBOUNDED = 1e30
 
 
 class Dimension(NamedTuple):
-    """One number of an observation: its range, and how many values if it has finitely many."""
+    """One number of an observation: its range, and its number of values if finite."""
 
     low: float
     high: float
@@ -35,13 +35,13 @@ class Dimension(NamedTuple):
 class Bins:
     """Equal bins along some dimensions of an observation.
 
-    What lies outside the range falls into the nearest bin.
+    Values outside the range fall into the nearest bin.
 
     Args:
-        dims: which numbers of the flattened observation, one or two of them.
-        low: where each dimension's first bin begins.
-        high: where its last one ends.
-        counts: how many bins each has; the cells are laid out in this shape.
+        dims: indices of one or two numbers of the flattened observation.
+        low: lower end of each dimension's first bin.
+        high: upper end of each dimension's last bin.
+        counts: number of bins of each dimension; the cells are laid out in this shape.
         is_discrete: whether each dimension's bins are its values.
     """
 
@@ -65,7 +65,7 @@ class Bins:
             space: a Box, Discrete, MultiDiscrete, MultiBinary, or a Tuple of Discrete.
             count: bins along each continuous dimension.
             dims: the dimensions to look at; the first two (or the only one) if None.
-            ranges: low and high of dimensions that are unbounded or should be cut otherwise.
+            ranges: low and high of dimensions that are unbounded or need another range.
         """
         require.integer("bins", count, least=1, most=LARGEST_COUNT)
         dimensions = _dimensions(space)
@@ -87,7 +87,7 @@ class Bins:
 
     @property
     def num_cells(self) -> int:
-        """How many cells there are in all."""
+        """The total number of cells."""
         return int(np.prod(self.counts))
 
     def cells(self, observations: Sequence[Any]) -> IntArray:

@@ -3,7 +3,7 @@
 The cover time is the number of steps within which every pair is visited with probability 1/2. Both
 functions here give the whole distribution: simulated by compiled code for any finite MDP, and
 exactly, for tiny ones, by propagating probabilities over (pairs visited, state, option, remaining).
-Pairs count that some sequence of actions can reach; nobody could visit the others.
+Only pairs that some sequence of actions can reach count.
 """
 
 import math
@@ -12,11 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from ezgreedy import requirements as require
-from ezgreedy.analysis.process import ExplorationProcess
-from ezgreedy.analysis.tabular import (
-    Lanes,
+from ezgreedy.analysis.finite_walks import (
     Place,
     Walk,
+    WalkStreams,
     arrive,
     beginning,
     compiled_walk,
@@ -25,6 +24,7 @@ from ezgreedy.analysis.tabular import (
     run_streams,
     successor,
 )
+from ezgreedy.analysis.process import ExplorationProcess
 from ezgreedy.compilation import jit
 from ezgreedy.requirements import BoolArray, FloatArray, IntArray
 
@@ -47,7 +47,7 @@ class CoverTimes:
 
     @property
     def horizon(self) -> int:
-        """The largest number of steps looked at."""
+        """The largest number of steps considered."""
         return len(self.cdf) - 1
 
     @property
@@ -73,10 +73,10 @@ def cover_times(process: ExplorationProcess, runs: int, horizon: int, seed: int 
     """Simulates the cover time.
 
     Args:
-        process: what is explored, and how.
-        runs: how many times, one lane each.
-        horizon: a run that has not visited every pair after so many steps is given up.
-        seed: of all runs.
+        process: the MDP and its exploration.
+        runs: number of runs, one lane each.
+        horizon: a run that has not visited every pair after this many steps is given up.
+        seed: random seed of all runs.
     """
     require.integer("horizon", horizon, least=1)
     times = _simulated(
@@ -87,7 +87,7 @@ def cover_times(process: ExplorationProcess, runs: int, horizon: int, seed: int 
 
 
 @jit
-def _simulated(walk: Walk, lanes: Lanes, needed: BoolArray, horizon: int) -> IntArray:
+def _simulated(walk: Walk, lanes: WalkStreams, needed: BoolArray, horizon: int) -> IntArray:
     num_runs = len(lanes.policy_offsets)
     times = np.full(num_runs, horizon + 1)
     # The run that last visited a pair: fresh marks for every run without clearing any.
@@ -112,12 +112,12 @@ def _simulated(walk: Walk, lanes: Lanes, needed: BoolArray, horizon: int) -> Int
 def exact_cover_times(process: ExplorationProcess, horizon: int) -> CoverTimes:
     """The cover time's distribution up to a horizon, exactly; for tiny MDPs.
 
-    An option with more plays to come than steps are looked at is as good as an endless one, so
-    memory grows with the horizon at most, not with the cap on durations.
+    An option with more plays left than the horizon has steps is equivalent to an endless one, so
+    memory grows at most with the horizon, not with the cap on durations.
 
     Args:
-        process: what is explored, and how.
-        horizon: the largest number of steps looked at.
+        process: the MDP and its exploration.
+        horizon: largest number of steps considered.
     """
     require.integer("horizon", horizon, least=1)
     mass = _Mass(process, horizon)
@@ -149,7 +149,7 @@ class _Mass:
         law = process.durations.pmf(np.arange(1, self.longest + 1))
         law[-1] += max(1.0 - law.sum(), 0.0)
         self.beginnings = law * process.epsilon / mdp.num_actions  # of each option, by its plays
-        # Deciding in a state; and within an option, with 1 … longest plays to come.
+        # Deciding in a state; and within an option, with 1 … longest plays left.
         self.deciding = np.zeros((self.num_sets, mdp.num_states))
         self.deciding[0] = mdp.start
         self.running = np.zeros((self.num_sets, mdp.num_states, mdp.num_actions, self.longest))
@@ -176,7 +176,7 @@ class _Mass:
         self.deciding, self.running = deciding, running
 
     def _plays(self, state: int, action: int) -> FloatArray:
-        """Mass about to play this pair, by plays that remain thereafter, [sets, longest]."""
+        """Mass about to play this pair, by plays remaining afterwards, [sets, longest]."""
         plays = self.running[:, state, action] + np.outer(self.deciding[:, state], self.beginnings)
         if self.process.greedy_actions[state] == action:
             plays[:, 0] += self.deciding[:, state] * (1.0 - self.process.epsilon)

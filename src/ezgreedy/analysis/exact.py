@@ -1,9 +1,9 @@
 """How many steps until a state is first visited? Exact expectations by a linear solve.
 
 The process lives on (state, option action, plays remaining), but only the states in which it
-decides need be unknowns: what an option does between two decisions is a power series of its
-action's transition matrix, Σ z(n) Pⁿ, with the visited target and finished episodes taken out. That
-keeps the solve as small as the MDP whatever the cap on durations.
+decides need be unknowns: the effect of an option between two decisions is a power series of its
+action's transition matrix, Σ z(n) Pⁿ, with the visited target and finished episodes taken out. This
+keeps the system as small as the MDP for any cap on durations.
 """
 
 import math
@@ -20,7 +20,7 @@ from ezgreedy.requirements import BoolArray, FloatArray, IntArray
 
 Matrix = Any  # a NumPy array or a SciPy sparse array, [states, states]
 
-# Walked positions held before they are summed into a matrix, and numbers in the powers kept.
+# Limits on walked positions held before they are summed into a matrix, and on numbers in powers.
 _LARGEST_WALK = 2**22
 _LARGEST_POWERS = 2**25
 
@@ -29,9 +29,9 @@ class EpisodeLaw(NamedTuple):
     """What happens from each state, when deciding there, until a visit or the episode's end.
 
     Args:
-        steps: expected steps until either, [states]; infinite where both may fail to come.
+        steps: expected steps until either, [states]; infinite where possibly neither happens.
         visits: probability that the visit comes first, [states].
-        ends: probability that the episode's end does, [states].
+        ends: probability that the episode ends first, [states].
     """
 
     steps: FloatArray
@@ -44,8 +44,8 @@ def expected_first_visits(
 ) -> FloatArray:
     """Expected steps from the start distribution until each target is first visited, [targets].
 
-    A start state counts 0; a state that may never be visited counts infinity. All states if
-    targets is None.
+    A start state counts as 0, a state that may never be visited as infinity. All states are
+    targets if None.
     """
     numbers = range(process.mdp.num_states) if targets is None else targets
     return np.array([expected_first_visit(process, int(target)) for target in numbers])
@@ -54,7 +54,7 @@ def expected_first_visits(
 def expected_first_visit(process: ExplorationProcess, target: int) -> float:
     """Expected steps from the start distribution until one state is first visited.
 
-    Episodes are independent attempts, so this is the expected length of an attempt over the
+    Episodes are independent attempts, so this is the expected length of an attempt divided by the
     probability that it succeeds: no difference of near-equal numbers is taken, and a probability
     of 2⁻⁵⁰ is as exact as one of 1/2.
     """
@@ -70,21 +70,21 @@ def expected_first_visit(process: ExplorationProcess, target: int) -> float:
 def visit_probability(process: ExplorationProcess, target: int) -> float:
     """The probability that an episode visits a state.
 
-    If options carry over, no episode is like the first: this is then the probability that the
-    state is ever visited.
+    If options carry over, later episodes differ from the first, and this is the probability that
+    the state is ever visited.
     """
     return float(process.mdp.start @ episode_law(process, target).visits)
 
 
 def episode_law(process: ExplorationProcess, target: int) -> EpisodeLaw:
-    """Solves for what happens from every state until a visit of the target or the episode's end."""
+    """Solves for the law of every state until a visit to the target or the episode's end."""
     target = require.integer("target", target, least=0, most=process.mdp.num_states - 1)
     between = _between_decisions(process, target)
     deciding = ~process.mdp.ends
     deciding[target] = False
     leaves = (between.visits + between.ends) > 0
-    # From an unsettled state neither a visit nor an end can come; whoever may get there can wait
-    # for ever, and the equations without them have exactly one solution.
+    # From an unsettled state neither a visit nor an end can be reached. States that may lead to one
+    # can wait forever; without unsettled states, the equations have exactly one solution.
     unsettled = deciding & ~_can_reach(between.moves, leaves)
     endless = _can_reach(between.moves, unsettled)
     settled = np.flatnonzero(deciding & ~unsettled)
@@ -142,7 +142,7 @@ def _one_play(process: ExplorationProcess, transitions: Matrix, target: int) -> 
 
 
 def _repeated(play: _Between, law: FloatArray, lasts: FloatArray) -> _Between:
-    """What an option does: the same play over and over, for as long as the law says."""
+    """What an option does: the same play, repeated as often as the law says."""
     during = _applied_series(play.moves, lasts, np.stack(play[1:], axis=1))
     return _Between(_power_series(play.moves, law), *during.T)
 
@@ -162,7 +162,7 @@ def _plus(total: _Between | None, addition: _Between, weights: FloatArray) -> _B
 
 
 def _power_series(matrix: Matrix, coefficients: FloatArray) -> Matrix:
-    """Σ coefficients[n]·matrixⁿ, by walking if no row has a choice, else by matrix products."""
+    """Σ coefficients[n]·matrixⁿ, by walking if rows have one successor, else by products."""
     coefficients = np.trim_zeros(coefficients, "b")
     successors = _only_successors(matrix)
     if successors is not None:
@@ -185,7 +185,7 @@ def _applied_series(matrix: Matrix, coefficients: FloatArray, vectors: FloatArra
 
 
 def _only_successors(matrix: Matrix) -> IntArray | None:
-    """The one state each row leads to, −1 if it leads out; None if some row has a choice."""
+    """The one successor of each row, −1 if it leads out; None if some row has several."""
     counts = np.diff(matrix.indptr)
     if (counts > 1).any() or not (matrix.data == 1.0).all():
         return None
@@ -213,7 +213,7 @@ def _walk(
     walked: list[tuple[IntArray, IntArray, FloatArray]] = []
     for power, coefficient in enumerate(coefficients):
         further = successors[columns]
-        is_still = bool((further == columns).all())  # at the walls, say: all later powers are equal
+        is_still = bool((further == columns).all())  # e.g. at the walls: all later powers are equal
         weight = rest[power] if is_still else coefficient
         walked.append((rows, columns, np.full(len(rows), weight)))
         going = further >= 0
@@ -254,7 +254,7 @@ def _multiplied_series(matrix: Matrix, coefficients: FloatArray) -> FloatArray:
 
 
 def _can_reach(moves: Matrix, goal: BoolArray) -> BoolArray:
-    """States from which the goal can be reached, those of the goal included, [states]."""
+    """States from which the goal can be reached, including the goal itself, [states]."""
     backwards = sparse.csr_array(moves).T.tocsr()
     backwards.eliminate_zeros()
     reached = fresh = goal

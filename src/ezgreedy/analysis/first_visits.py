@@ -1,11 +1,14 @@
 """After how many steps is each part of an environment first visited? Any Gymnasium environment.
 
-Trials run side by side, each in an environment of its own and on a lane of its own, whose number is
-the trial's: the same seed gives the same trials whatever their number. Environments are seeded by
-the policy's seed and the lane, so that two policies on one seed meet the same first states.
+Trials run side by side, each in its own environment and on the lane of its number: a seed gives the
+same trials, however many there are. Environments are seeded by the policy's seed and the lane, so
+that two policies with the same seed start from the same first states.
+
+This is the plain reference: tests compare the faster walks (`analysis.grid_walks`,
+`analysis.finite_walks`, `kernels.pure_exploration`) with it.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
 
@@ -16,7 +19,7 @@ from gymnasium.wrappers import TimeLimit
 
 from ezgreedy import requirements as require
 from ezgreedy.analysis.bins import Bins
-from ezgreedy.analysis.visits import PAPER_SETTINGS, FirstVisitTimes, PaperSetting
+from ezgreedy.analysis.visits import PAPER_SETTINGS, FirstVisitTimes, PaperSetting, VisitTally
 from ezgreedy.exploration.ez_greedy import EZGreedy
 from ezgreedy.exploration.temporally_extended import TemporallyExtended
 from ezgreedy.requirements import IntArray
@@ -42,10 +45,10 @@ def first_visits(
 
     Args:
         environment: an id that `gymnasium.make` knows, or a function that makes an environment.
-        explore: any policy of the core, fresh; its lanes are the trials.
-        num_steps: steps of each trial, over as many episodes as they take.
+        explore: an unused exploration policy; its lanes are the trials.
+        num_steps: steps of each trial, over any number of episodes.
         bins: the cells to count; `Bins.of` the observation space if None.
-        max_episode_steps: when episodes are truncated; the environment's own limit if None.
+        max_episode_steps: limit on the length of episodes; the environment's own if None.
         greedy: the greedy action of an observation; may be None if ε = 1.
         progress: called after every step with the number of steps taken.
     """
@@ -56,14 +59,17 @@ def first_visits(
             envs.append(open_environment(environment, max_episode_steps))
             closing.callback(envs[-1].close)
         trials = _Trials(envs, explore, greedy)
-        tally = _Tally(Bins.of(envs[0].observation_space) if bins is None else bins, explore.lanes)
-        tally.add(0, np.arange(explore.lanes), trials.observations)
+        bins = Bins.of(envs[0].observation_space) if bins is None else bins
+        tally = VisitTally(explore.lanes, bins.counts)
+        lanes = np.arange(explore.lanes)
+        tally.add(0, lanes, bins.cells(trials.observations))
         for step in range(1, num_steps + 1):
             finished = trials.step()
-            tally.add(step, np.arange(explore.lanes), trials.observations)
+            tally.add(step, lanes, bins.cells(trials.observations))
             if finished.size:
                 trials.restart(finished)
-                tally.add(step, finished, [trials.observations[lane] for lane in finished])
+                begun = [trials.observations[lane] for lane in finished]
+                tally.add(step, finished, bins.cells(begun))
             if progress is not None:
                 progress(step)
     return tally.result(num_steps)
@@ -120,7 +126,7 @@ class _Trials:
         return lanes
 
     def restart(self, lanes: IntArray) -> None:
-        """Begins new episodes; an environment goes on with its own stream."""
+        """Starts new episodes; an environment continues its own random stream."""
         for lane in lanes.tolist():
             self.observations[lane] = self.envs[lane].reset()[0]
 
@@ -130,31 +136,11 @@ class _Trials:
         return self.explore(self._greedy_actions)
 
     def _greedy_actions(self, lanes: IntArray) -> IntArray:
-        """Only lanes that may act greedily are asked for; with ε = 1, none."""
+        """The greedy actions of lanes that may act greedily; with ε = 1 there are none."""
         if self.greedy is None:
             raise require.refuse("greedy", "be given when epsilon is below 1", None)
         answers = [self.greedy(self.observations[lane]) for lane in lanes.tolist()]
         return np.array(answers, dtype=np.int64) - self.first_action
-
-
-class _Tally:
-    """First visits and numbers of visits so far."""
-
-    def __init__(self, bins: Bins, trials: int) -> None:
-        self.bins = bins
-        # The largest int stands for "not yet": the maximum step count is known only at the end.
-        self.first = np.full((trials, bins.num_cells), np.iinfo(np.int64).max)
-        self.visits = np.zeros_like(self.first)
-
-    def add(self, step: int, trials: IntArray, observations: Sequence[Any]) -> None:
-        """Counts what these trials see after `step` steps."""
-        cells = self.bins.cells(observations)
-        self.first[trials, cells] = np.minimum(self.first[trials, cells], step)
-        self.visits[trials, cells] += 1
-
-    def result(self, num_steps: int) -> FirstVisitTimes:
-        first = np.minimum(self.first, num_steps)
-        return FirstVisitTimes(first, self.visits, num_steps, self.bins.counts)
 
 
 def _environment_seed(seed: int, lane: int) -> int:

@@ -1,9 +1,10 @@
-"""What does exploration alone find in an Atari game? Rewards, places, and lives on the way.
+"""What does exploration alone find in an Atari game? Rewards and places, and lives lost.
 
-Nobody learns: where the coin does not say explore, the greedy action is the no-op. A walk begins
-episodes until it has played its number of steps, and finishes the last one, so that every episode
-is whole but for those that the protocol's cap on frames cuts, which are counted; places are counted
-within that number of steps alone, so that walks compare. Needs ale-py and numba (the `deep` extra).
+Nothing is learned: on steps that do not explore, the greedy action is the no-op. A walk starts
+episodes until it has played its number of steps, and finishes the last one, so every episode is
+whole except those cut by the protocol's cap on frames, which are counted. Places are counted only
+within that number of steps, so that walks are comparable. Needs ale-py and numba (the `deep`
+extra).
 """
 
 from dataclasses import dataclass
@@ -11,25 +12,25 @@ from dataclasses import dataclass
 import numpy as np
 
 from ezgreedy import requirements as require
-from ezgreedy.atari.coarse import CoarseEmulator
-from ezgreedy.atari.environment import NOOP
-from ezgreedy.atari.protocol import Frames, Step
 from ezgreedy.exploration.ez_greedy import EZGreedy
+from ezgreedy.games.atari.screen_cells import CoarseEmulator
+from ezgreedy.games.environment import NOOP
+from ezgreedy.games.protocol import Frames, Step
 
 
 @dataclass(frozen=True)
 class GameWalk:
-    """What was found; steps are the agent's, of four frames each.
+    """The findings of a walk; steps are agent steps of four frames each.
 
     Args:
-        returns: raw, of each episode.
+        returns: raw return of each episode.
         lengths: steps of each episode.
-        lives_lost: in each episode.
-        first_reward: number of the step, from 1, that gave the first positive reward; None if none
-            of the counted steps did.
-        num_memories: different contents of the console's memory, and
-        num_cells: different screen cells, among those that the counted steps began from.
-        num_cut: episodes that the cap on frames ended.
+        lives_lost: lives lost in each episode.
+        first_reward: number of the step, from 1, with the first positive reward; None if none of
+            the counted steps had one.
+        num_memories: distinct contents of the console's RAM before counted steps.
+        num_cells: distinct screen cells before counted steps.
+        num_cut: episodes ended by the cap on frames.
     """
 
     returns: list[float]
@@ -42,12 +43,12 @@ class GameWalk:
 
 
 def game_walk(game: CoarseEmulator, explore: EZGreedy, num_steps: int) -> GameWalk:
-    """Walks through whole episodes, the last of which begins within the first `num_steps` steps.
+    """Walks through whole episodes, the last of which starts within the first `num_steps` steps.
 
     Args:
-        game: what is played, from its next reset on.
-        explore: of a single lane, with the game's number of actions.
-        num_steps: how many steps are counted.
+        game: the game, which is reset first.
+        explore: policy with a single lane and the game's number of actions.
+        num_steps: number of counted steps.
     """
     require.integer("num_steps", num_steps, least=1)
     if explore.lanes != 1:
@@ -75,7 +76,7 @@ def game_walk(game: CoarseEmulator, explore: EZGreedy, num_steps: int) -> GameWa
 
 
 class _Notes:
-    """What a walk writes down on its way."""
+    """The records of a walk in progress."""
 
     def __init__(self, num_steps: int) -> None:
         self.num_steps = num_steps
@@ -85,7 +86,7 @@ class _Notes:
         self.lives_lost: list[int] = []
         self.first_reward: int | None = None
         self.num_cut = 0
-        # The places themselves rather than hashes of them: a hundred thousand are a few dozen MB.
+        # The places themselves rather than hashes: a hundred thousand take a few dozen MB.
         self.memories: set[bytes] = set()
         self.cells: set[bytes] = set()
         self._lives = 0
@@ -98,7 +99,7 @@ class _Notes:
 
     def see(self, game: CoarseEmulator, place: Frames) -> None:
         if self.steps < self.num_steps:
-            self.memories.add(game.memory())
+            self.memories.add(game.ram())
             self.cells.add(place.tobytes())
 
     def add(self, step: Step) -> None:

@@ -1,8 +1,8 @@
-"""Which walk is analysed: a finite MDP explored by ε- or εz-greedy with a fixed greedy policy.
+"""Which walk is analysed? A finite MDP explored by ε- or εz-greedy with a fixed greedy policy.
 
 Exploration induces a stochastic process over states (Section 4.1 of the paper); exact solutions
 and simulations of it take the same description, so that one can be checked against the other.
-Episodes that end restart from the start distribution without taking a step.
+After an episode ends, the next begins from the start distribution without a step in between.
 """
 
 from dataclasses import dataclass, field
@@ -23,11 +23,11 @@ class ExplorationProcess:
     """εz-greedy in a finite MDP; with durations `Fixed(1)` it is ε-greedy.
 
     Args:
-        mdp: where it happens.
+        mdp: the MDP to explore.
         epsilon: probability of starting an option on a step that is not inside one.
-        durations: the law of the number of plays.
+        durations: law of the number of plays.
         greedy: the greedy action of every state, [states]; may be None if ε = 1.
-        carries_over_episodes: let options survive episode ends.
+        carries_over_episodes: whether options survive episode ends.
     """
 
     mdp: FiniteMDP
@@ -56,7 +56,7 @@ class ExplorationProcess:
 
     @property
     def greedy_actions(self) -> IntArray:
-        """The greedy action of every state, [states]; anything if ε = 1."""
+        """The greedy action of every state, [states]; arbitrary if ε = 1."""
         assert self.greedy is not None
         return self.greedy
 

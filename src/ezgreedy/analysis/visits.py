@@ -5,6 +5,7 @@ maximum step count, and the numbers are averaged over trials. Numbers are kept p
 intervals can be drawn over trials.
 """
 
+import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -16,16 +17,16 @@ from ezgreedy.requirements import BoolArray, FloatArray, IntArray
 
 @dataclass(frozen=True, eq=False)
 class FirstVisitTimes:
-    """First visits and numbers of visits of all cells, trial by trial.
+    """First visits and visit counts of all cells, trial by trial.
 
-    Times count environment steps: what is seen after k steps is visited at k, the first state at 0.
-    When an episode ends, its last state and the next one's first are visited at the same k.
+    Times count environment steps: a state seen after k steps is visited at k, the first at 0. When
+    an episode ends, its last state and the next one's first are visited at the same k.
 
     Args:
         first: the step of the first visit, `num_steps` if there was none, [trials, cells].
         visits: how often each cell was visited, [trials, cells].
         num_steps: steps of each trial.
-        shape: how the cells are laid out, dimension by dimension.
+        shape: number of cells along each dimension.
     """
 
     first: IntArray
@@ -35,7 +36,7 @@ class FirstVisitTimes:
 
     @property
     def num_trials(self) -> int:
-        """How many trials there are."""
+        """The number of trials."""
         return len(self.first)
 
     def mean_map(self) -> FloatArray:
@@ -51,7 +52,7 @@ class FirstVisitTimes:
         return (self.visits == 0).mean(axis=0).reshape(self.shape)
 
     def trial_means(self, cells: BoolArray | None = None) -> FloatArray:
-        """Each trial's first-visit time averaged over cells, all or those of a mask, [trials]."""
+        """Each trial's mean first-visit time over all cells or those of a mask, [trials]."""
         return self.first[:, self._chosen(cells)].mean(axis=1)
 
     def trial_never(self, cells: BoolArray | None = None) -> FloatArray:
@@ -67,16 +68,46 @@ class FirstVisitTimes:
         return chosen
 
 
+class VisitTally:
+    """First visits and visit counts so far; the reference for what a first visit is.
+
+    Compiled loops count on their own, and tests compare them with this class.
+
+    Args:
+        num_trials: number of trials counted side by side.
+        shape: number of cells along each dimension.
+    """
+
+    def __init__(self, num_trials: int, shape: tuple[int, ...]) -> None:
+        self.shape = shape
+        self.num_cells = math.prod(shape)
+        # The largest int stands for "not yet": the maximum step count is known only at the end.
+        self._first = np.full(num_trials * self.num_cells, np.iinfo(np.int64).max)
+        self._visits = np.zeros_like(self._first)
+
+    def add(self, step: int, trials: IntArray, cells: IntArray) -> None:
+        """Counts the cells of these trials after `step` steps."""
+        places = trials * self.num_cells + cells
+        self._first[places] = np.minimum(self._first[places], step)
+        self._visits[places] += 1
+
+    def result(self, num_steps: int) -> FirstVisitTimes:
+        """The counts, for trials of this many steps."""
+        first = np.minimum(self._first, num_steps).reshape(-1, self.num_cells)
+        visits = self._visits.reshape(-1, self.num_cells)
+        return FirstVisitTimes(first, visits, num_steps, self.shape)
+
+
 class PaperSetting(NamedTuple):
     """One row of the paper's table of first-visit settings.
 
     Args:
-        trials: runs averaged over.
-        steps: steps of each run; of DeepSea, times its size.
-        max_episode_steps: when an episode is truncated; of DeepSea, times its size.
-        scale: of the colours.
+        trials: number of runs averaged over.
+        steps: steps of each run; for DeepSea, times its size.
+        max_episode_steps: limit on the length of episodes; for DeepSea, times its size.
+        scale: scale of the colours.
         bins: cells along each dimension of a continuous state; None if states are finite.
-        grows_with_size: whether steps and max_episode_steps are meant times the size N.
+        grows_with_size: whether steps and max_episode_steps are multiplied by the size N.
     """
 
     trials: int

@@ -1,1 +1,1 @@
-"""The commands of the command line, a module each; heavy imports wait until one runs."""
+"""The commands of the command line, one module each; heavy imports wait until one runs."""

@@ -1,31 +1,30 @@
-"""`ezgreedy coverage ENV`: how soon do ε- and εz-greedy see the parts of a user's environment?
+"""`ezgreedy coverage ENV`: how soon do ε- and εz-greedy visit the parts of an environment?
 
 Runs the policies in any Gymnasium environment with discrete actions, draws their first-visit maps
-and compares them. All arguments are checked and all trials run before a single file is written.
+and compares them. All arguments are checked and all trials run before any file is written.
 """
 
 import argparse
-import difflib
 import importlib.util
 import json
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from ezgreedy import __version__
 from ezgreedy import requirements as require
+from ezgreedy.commands.help_text import DefaultsShown
+from ezgreedy.packages import require_installed
 
-# What this module needs to run is heavy; `ezgreedy --help` must not wait for it.
+# These imports are slow; `ezgreedy --help` must not wait for them.
 if TYPE_CHECKING:
     from gymnasium.spaces import Discrete
-    from rich.progress import Progress, TaskID
 
     from ezgreedy.analysis.first_visits import Bins, Environment, FirstVisitTimes, Policy
-    from ezgreedy.analysis.maps import Layout
+    from ezgreedy.figures.coverage_maps import Layout
 
 POLICIES = {"ez": "εz-greedy", "eps": "ε-greedy"}
 SUMMARY = "coverage.json"
@@ -34,23 +33,23 @@ _NEEDED = ("gymnasium", "matplotlib", "rich")
 
 @dataclass(frozen=True)
 class CoverageSettings:
-    """What the command runs; the defaults are the paper's for MountainCar.
+    """Settings of the command; the defaults are the paper's for MountainCar.
 
     Args:
-        environment: an id that `gymnasium.make` knows.
-        policies: which to compare, of `POLICIES`.
-        steps: of each trial.
-        trials: of each policy.
-        bins: along each continuous dimension.
-        ranges: (dimension, low, high) of dimensions that need or want a range.
-        dims: dimensions of the observation to look at; the first two if None.
-        width: cells in a row, if the observation numbers the cells of a grid.
-        max_episode_steps: when episodes are truncated; the environment's own limit if None.
+        environment: environment id for `gymnasium.make`.
+        policies: policies to compare, from `POLICIES`.
+        steps: steps of each trial.
+        trials: trials of each policy.
+        bins: bins along each continuous dimension.
+        ranges: (dimension, low, high) for dimensions that are unbounded or to be cut.
+        dims: dimensions of the observation to map; None for the first two.
+        width: cells in a row, if the observation is the number of a grid cell.
+        max_episode_steps: length at which episodes are truncated; None for the environment's limit.
         epsilon: probability of starting to explore.
-        greedy: the one action that both policies otherwise play.
+        greedy: action that both policies take when not exploring.
         mu: exponent of the zeta law.
-        cap: the longest duration.
-        seed: of both policies, which share their coins, and of the environments.
+        cap: longest duration.
+        seed: random seed of the environments and of both policies, which share their coins.
     """
 
     environment: str
@@ -79,14 +78,14 @@ class CoverageSettings:
         require.integer("--seed", self.seed, least=0, most=None)
         require.number("--epsilon", self.epsilon, 0.0, 1.0)
         if self.epsilon < 1.0 and self.greedy is None:
-            rule = "be 1, or come with --greedy ACTION for the steps that do not explore"
+            rule = "be 1, or come with --greedy ACTION for non-exploratory steps"
             raise require.refuse("--epsilon", rule, self.epsilon)
         if self.max_episode_steps is not None:
             require.integer("--max-episode-steps", self.max_episode_steps, least=1)
 
     @property
     def constant_greedy(self) -> Callable[[Any], int] | None:
-        """The greedy policy, if there is one."""
+        """The greedy policy; None if there is none."""
         action = self.greedy
         return None if action is None else lambda _: action
 
@@ -96,13 +95,13 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     defaults = CoverageSettings("")
     parser = commands.add_parser(
         "coverage",
-        help="how soon policies see the parts of your own environment",
+        help="show how soon policies visit the parts of your own environment",
         description="Runs ε-greedy and εz-greedy in a Gymnasium environment with discrete actions "
-        "and maps after how many steps each part of its observations is first visited.",
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+        "and maps how many steps it takes to first visit each part of the observation space.",
+        formatter_class=DefaultsShown,
     )
     add = parser.add_argument
-    add("environment", metavar="ENV", help="an id that Gymnasium knows, such as MountainCar-v0")
+    add("environment", metavar="ENV", help="environment id of Gymnasium, such as MountainCar-v0")
     add(
         "--policy",
         action="append",
@@ -111,7 +110,7 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         help="ez (εz-greedy) or eps (ε-greedy), repeatable (default: both)",
     )
     add("--steps", type=int, default=defaults.steps, help="steps of each trial")
-    add("--trials", type=int, default=defaults.trials, help="trials averaged over")
+    add("--trials", type=int, default=defaults.trials, help="trials to average")
     add("--bins", type=int, default=defaults.bins, help="bins along each continuous dimension")
     add(
         "--range",
@@ -120,7 +119,7 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         type=float,
         default=argparse.SUPPRESS,
         metavar=("DIM", "LOW", "HIGH"),
-        help="where to cut a dimension of the observation; needed if it is unbounded",
+        help="range of a dimension of the observation; required if it is unbounded",
     )
     add(
         "--dims",
@@ -128,23 +127,23 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         type=int,
         default=argparse.SUPPRESS,
         metavar="I",
-        help="one or two dimensions of the observation to look at (default: the first two)",
+        help="one or two dimensions of the observation to map (default: the first two)",
     )
     _add_optional(parser)
     add("--epsilon", type=float, default=defaults.epsilon, help="probability of exploring")
     add("--mu", type=float, default=defaults.mu, help="exponent of the zeta law")
     add("--cap", type=int, default=defaults.cap, help="longest duration")
-    add("--seed", type=int, default=defaults.seed, help="of policies and environments")
-    add("--out", type=Path, required=True, metavar="DIR", help="where figures and numbers go")
+    add("--seed", type=int, default=defaults.seed, help="random seed of policies and environments")
+    add("--out", type=Path, required=True, metavar="DIR", help="directory for figures and numbers")
     parser.set_defaults(run=run)
 
 
 def _add_optional(parser: argparse.ArgumentParser) -> None:
-    """Numbers that are left to the environment, or out, unless given."""
+    """Options without a fixed default."""
     descriptions = {
-        "--width": "cells in a row, if the observation numbers the cells of a grid",
-        "--max-episode-steps": "truncate episodes here (default: where the environment does)",
-        "--greedy": "the action played when not exploring, needed if epsilon is below 1",
+        "--width": "cells in a row, if the observation is the number of a grid cell",
+        "--max-episode-steps": "truncate episodes here (default: the environment's limit)",
+        "--greedy": "action when not exploring; required if epsilon is below 1",
     }
     for name, text in descriptions.items():
         parser.add_argument(name, type=int, default=argparse.SUPPRESS, metavar="N", help=text)
@@ -152,10 +151,7 @@ def _add_optional(parser: argparse.ArgumentParser) -> None:
 
 def run(parsed: argparse.Namespace) -> int:
     """Runs the command; returns the exit code."""
-    missing = [name for name in _NEEDED if importlib.util.find_spec(name) is None]
-    if missing:
-        packages = " and ".join(missing)
-        raise ValueError(f"coverage needs {packages}: pip install 'ezgreedy[study]'")
+    require_installed("coverage", _NEEDED, "study")
     settings = _settings(parsed)
     _check_directory(parsed.out, settings.environment)
     began = time.monotonic()
@@ -194,7 +190,7 @@ def _settings(parsed: argparse.Namespace) -> CoverageSettings:
 
 
 def _check_directory(directory: Path, environment: str) -> None:
-    """Refuses to write over anything but an earlier coverage of the same environment."""
+    """Refuses to overwrite anything except an earlier coverage of the same environment."""
     if not directory.exists():
         _check_writable(directory)
         return
@@ -213,7 +209,7 @@ def _check_directory(directory: Path, environment: str) -> None:
 
 
 def _check_writable(directory: Path) -> None:
-    """Refuses a place where no directory can be made, before anything runs rather than after."""
+    """Refuses a path where no directory can be created, before anything runs."""
     parent = next(path for path in directory.absolute().parents if path.exists())
     if not parent.is_dir() or not os.access(parent, os.W_OK):
         raise require.refuse(
@@ -225,9 +221,9 @@ def _check_writable(directory: Path) -> None:
 
 
 def _fitted(settings: CoverageSettings) -> "tuple[Bins, Layout, int]":
-    """The cells of the environment, how they are drawn, and its number of actions."""
+    """The cells of the environment, their layout, and the number of actions."""
     from ezgreedy.analysis.first_visits import Bins
-    from ezgreedy.analysis.maps import Layout
+    from ezgreedy.figures.coverage_maps import Layout
 
     env = _opened(settings)
     try:
@@ -242,27 +238,22 @@ def _fitted(settings: CoverageSettings) -> "tuple[Bins, Layout, int]":
 
 
 def _opened(settings: CoverageSettings) -> "Environment":
-    """The environment, or a message that says what is wrong with its name."""
+    """The environment; refuses an unknown name, with the reason."""
     import gymnasium
 
     from ezgreedy.analysis.first_visits import open_environment
 
     if importlib.util.find_spec("ezgreedy.envs") is not None:
-        importlib.import_module("ezgreedy.envs")  # makes our own environments known
+        importlib.import_module("ezgreedy.envs")  # registers our own environments
     try:
         return open_environment(settings.environment, settings.max_episode_steps)
     except gymnasium.error.UnregisteredEnv as error:
-        raise _unknown(settings.environment, list(gymnasium.registry)) from error
+        rule = "be an environment that Gymnasium knows"
+        known = gymnasium.registry
+        raise require.refuse_name("ENV", rule, settings.environment, known) from error
     except (gymnasium.error.Error, ImportError) as error:
         reason = str(error).splitlines()[0]
         raise ValueError(f"{settings.environment} cannot be made: {reason}") from error
-
-
-def _unknown(name: str, known: Sequence[str]) -> ValueError:
-    lowered = {item.lower(): item for item in known}
-    near = [lowered[item] for item in difflib.get_close_matches(name.lower(), lowered, n=3)]
-    hint = f" (near: {', '.join(near)})" if near else ""
-    return require.refuse("ENV", f"be an environment that Gymnasium knows{hint}", name)
 
 
 def _policy(name: str, settings: CoverageSettings, num_actions: int) -> "Policy":
@@ -277,24 +268,15 @@ def _policy(name: str, settings: CoverageSettings, num_actions: int) -> "Policy"
 def _all_visits(
     settings: CoverageSettings, bins: "Bins", num_actions: int
 ) -> "dict[str, FirstVisitTimes]":
-    """The trials of every policy, with a bar that tells the time left."""
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        Progress,
-        TaskProgressColumn,
-        TextColumn,
-        TimeRemainingColumn,
-    )
-
+    """The trials of every policy, with a progress bar that shows the time left."""
     from ezgreedy.analysis.first_visits import first_visits
+    from ezgreedy.runs.progress_bar import ProgressBar
 
     policies = {name: _policy(name, settings, num_actions) for name in settings.policies}
-    columns = (TextColumn("{task.description:<10}"), BarColumn(), TaskProgressColumn())
     results = {}
-    with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True)) as bars:
-        tasks = {name: bars.add_task(POLICIES[name], total=settings.steps) for name in policies}
+    with ProgressBar("steps") as bar:
         for name, explore in policies.items():
+            bar.begin(POLICIES[name], settings.steps)
             results[name] = first_visits(
                 settings.environment,
                 explore,
@@ -302,13 +284,9 @@ def _all_visits(
                 bins,
                 max_episode_steps=settings.max_episode_steps,
                 greedy=settings.constant_greedy,
-                progress=partial(_report, bars, tasks[name]),
+                progress=bar.show,
             )
     return results
-
-
-def _report(bars: "Progress", task: "TaskID", step: int) -> None:
-    bars.update(task, completed=step)
 
 
 # The numbers.
@@ -318,7 +296,7 @@ def _numbers(results: "dict[str, FirstVisitTimes]", settings: CoverageSettings) 
     """Means with bootstrap intervals over trials, as plain data."""
     import numpy as np
 
-    from ezgreedy.results.intervals import mean_interval, ratio_interval
+    from ezgreedy.findings.intervals import mean_interval, ratio_interval
 
     rng = np.random.default_rng(settings.seed)
     policies = {
@@ -342,7 +320,7 @@ def _numbers(results: "dict[str, FirstVisitTimes]", settings: CoverageSettings) 
 def _comparison(
     settings: CoverageSettings, results: "dict[str, FirstVisitTimes]", numbers: dict[str, Any]
 ) -> str:
-    """What came out, in words."""
+    """The results in words."""
     cells = next(iter(results.values())).first.shape[1]
     lines = [
         f"{settings.environment}: {settings.trials} trials of {settings.steps} steps, "
@@ -358,7 +336,7 @@ def _comparison(
     ratio = numbers["comparison"].get("mean_first_visit_ez_over_eps")
     if ratio is not None:
         lines += ["", f"εz / ε ratio of the means: {_shown(ratio, '{:.3f}')}, {_verdict(ratio)}"]
-    few = "; of one trial they say nothing" if settings.trials == 1 else ""
+    few = "; for one trial they are meaningless" if settings.trials == 1 else ""
     lines.append(f"[ ] are 95 % bootstrap intervals over trials{few}")
     return "\n".join(lines)
 
@@ -382,7 +360,7 @@ def _write(
     settings: CoverageSettings,
 ) -> list[Path]:
     """Writes figures, then the numbers; returns the files."""
-    from ezgreedy.analysis.maps import draw_maps
+    from ezgreedy.figures.coverage_maps import draw_maps
 
     directory.mkdir(parents=True, exist_ok=True)
     files = draw_maps(results, POLICIES, layout, settings.environment, directory)

@@ -3,8 +3,8 @@
     import gymnasium, ezgreedy.envs
     env = gymnasium.make("ezgreedy/DeepSea-v0", size=30)
 
-Each module holds one environment: compiled functions of scalars that are its dynamics, and a class
-around them that speaks Gymnasium. `ENVIRONMENTS` lists what importing this package registers.
+Each module holds one environment: its dynamics as compiled functions of scalars, and a Gymnasium
+class around them. `ENVIRONMENTS` lists what importing this package registers.
 """
 
 from typing import Any, NamedTuple
@@ -15,7 +15,7 @@ __all__ = ["ENVIRONMENTS", "Registration", "register"]
 
 
 class Registration(NamedTuple):
-    """What Gymnasium is told about an environment."""
+    """What Gymnasium needs to know about an environment."""
 
     entry_point: str  # a name, so that registering compiles and imports nothing
     step_limit: int | None  # after which `gymnasium.make`'s environment truncates
@@ -26,7 +26,7 @@ ENVIRONMENTS = {
     "ezgreedy/Chain-v0": Registration("ezgreedy.envs.chain:Chain", None, {}),
     "ezgreedy/DeepSea-v0": Registration("ezgreedy.envs.deep_sea:DeepSea", None, {}),
     "ezgreedy/GridWorld-v0": Registration("ezgreedy.envs.grid_world:GridWorld", 1000, {}),
-    # Figure 1 counts 5,000 steps over as many episodes as they take: no limit for a single one.
+    # Figure 1 counts 5,000 steps over any number of episodes: no limit for a single one.
     "ezgreedy/GridWorldDown-v0": Registration(
         "ezgreedy.envs.grid_world:GridWorld", None, {"goal": None, "bottom_ends": True}
     ),

@@ -24,14 +24,13 @@ from ezgreedy.envs.study_env import StudyEnv
 from ezgreedy.requirements import FloatArray
 
 NUM_ACTIONS = 3
-OBSERVATION_SIZE = 5
 STEP_LIMIT = 1000
 STEP_SECONDS = 0.01
 
 # The model, in SI units.
 CART_MASS = 1.0
 POLE_MASS = 0.1
-POLE_LENGTH = 1.0  # of the capsule's axis, hinge to tip
+POLE_LENGTH = 1.0  # length of the capsule's axis, hinge to tip
 POLE_RADIUS = 0.045
 GRAVITY = 9.81
 PUSH = 10.0
@@ -47,7 +46,7 @@ START_SPREAD = 0.01  # standard deviation of every first coordinate around hangi
 
 
 def _capsule_inertia(mass: float, length: float, radius: float) -> float:
-    """Of a solid capsule about an axis through its centre, across it: a cylinder and a ball."""
+    """A solid capsule's inertia about a transverse axis through its centre: cylinder and ball."""
     cylinder, ball = length, 4.0 / 3.0 * radius  # volumes, in units of π·radius²
     ball_mass = mass * ball / (cylinder + ball)
     return (mass - ball_mass) * (3 * radius**2 + length**2) / 12 + ball_mass * (
@@ -93,8 +92,8 @@ def limit_push(x: float, x_velocity: float, x_acceleration: float, mobility: flo
     Args:
         x: the cart's position.
         x_velocity: its velocity.
-        x_acceleration: what it would be without the end.
-        mobility: the acceleration that a unit of force adds to it.
+        x_acceleration: its acceleration without the end.
+        mobility: the acceleration that a unit of force adds.
     """
     depth = abs(x) - RAIL_END
     if depth <= 0.0:
@@ -166,7 +165,7 @@ def step(
 def observe(
     x: float, theta: float, x_velocity: float, theta_velocity: float
 ) -> tuple[float, float, float, float, float]:
-    """(x, cos θ, sin θ, ẋ, θ̇): what the agent sees, in dm_control's order."""
+    """The observation (x, cos θ, sin θ, ẋ, θ̇), in dm_control's order."""
     return x, math.cos(theta), math.sin(theta), x_velocity, theta_velocity
 
 
@@ -209,7 +208,7 @@ class CartPoleSwingUpSparse(StudyEnv[FloatArray]):
         return np.array(observe(*self.physics_state))
 
     def _draw(self) -> Picture:
-        """The rail with its ends, the stretch that is rewarded, the cart and the pole."""
+        """The rail with its ends, the rewarded stretch, the cart and the pole."""
         width, height, scale = 600, 400, 125.0
         x, theta = self.physics_state[:2]
         middle, rail_y = width / 2, 210.0

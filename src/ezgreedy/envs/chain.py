@@ -1,4 +1,4 @@
-"""The chain of Figure 2a: how far right must one go, without pause, to find a good place to stop?
+"""The chain of Figure 2a: how far right must an agent go, without pause, to find a good stop?
 
 States 0, 1, 2, …; "right" moves on for nothing, "down" terminates with the state's reward. Rewards
 follow the pattern of n zeros and then n: 0, 1, 0, 0, 2, 0, 0, 0, 3, … With γ = 0.99 the best stop
@@ -43,7 +43,7 @@ class Chain(FiniteEnv):
     """The chain as a Gymnasium environment.
 
     Args:
-        length: how many states there are before the end.
+        length: number of states before the end.
         render_mode: "rgb_array" or None.
     """
 

@@ -47,9 +47,9 @@ def move(
         column: 0 at the left.
         goes_right: whether the action means right in this state.
         size: N.
-        right_cost: what one move to the right costs.
-        other_cost: what one other move costs.
-        left_shift: columns that the other move goes left: 1 in bsuite, 0 in the paper.
+        right_cost: cost of a move to the right.
+        other_cost: cost of the other move.
+        left_shift: columns by which the other move goes left: 1 in bsuite, 0 in the paper.
     """
     if goes_right:
         reward = (GOAL_REWARD if column == size - 1 else 0.0) - right_cost
@@ -70,7 +70,7 @@ def step(
     other_cost: float,
     left_shift: int,
 ) -> tuple[int, int, float, bool]:
-    """One step: (row, column, reward, terminated). `mapping` says which action is right where."""
+    """One step: (row, column, reward, terminated). `mapping` is each state's action for right."""
     goes_right = action == mapping[place(row), place(column)]
     return move(row, column, goes_right, mapping.shape[0], right_cost, other_cost, left_shift)
 
@@ -81,7 +81,7 @@ def consistent_mapping(size: int) -> ActionMapping:
 
 
 def random_mapping(size: int, seed: int) -> ActionMapping:
-    """For each state which action is right there, [size, size]: a fair coin each, from a seed.
+    """The action that means right in each state, [size, size]: a fair coin each, from a seed.
 
     The paper's adversarial variant: drawn once for a training run and kept through all episodes.
     """
@@ -101,12 +101,12 @@ class DeepSea(FiniteEnv):
     """DeepSea as a Gymnasium environment; its state is row · size + column, the sea bed last.
 
     Args:
-        size: N, the rows and columns; an episode lasts N steps.
+        size: N, the number of rows and columns; an episode lasts N steps.
         action_seed: None for actions that mean the same everywhere (1 is right); a seed for
             action effects drawn at random for each state.
         cost_on: which moves cost: "right" as in bsuite, or every "step" as the appendix says.
         move_cost: the cost of N moves; the best return is 1 − move_cost.
-        other_move: where the other action leads: down and "left" as in bsuite, or straight "down".
+        other_move: direction of the other action: down and "left" as in bsuite, or straight "down".
         render_mode: "rgb_array" or None.
     """
 
@@ -152,7 +152,7 @@ class DeepSea(FiniteEnv):
         depth = np.linspace(0.0, 1.0, size)[:, None]
         rows, columns = np.arange(size)[:, None], np.arange(size)[None, :]
         water = blend(SHALLOW, DEEP, np.broadcast_to(depth, (size, size)))
-        # No dive gets above the diagonal: that part is drawn as paper, faintly.
+        # No dive gets above the diagonal: that part is drawn faintly, as paper.
         colours = np.where((columns <= rows)[..., None], water, blend(PAPER, SHALLOW, 0.25))
         bed = np.broadcast_to(np.array(_SAND, dtype=np.float64), (1, size, 3))
         side = 2 * margin + size * cell

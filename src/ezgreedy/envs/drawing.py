@@ -1,7 +1,7 @@
-"""How environments draw themselves: anti-aliased shapes on a canvas, with NumPy alone.
+"""How environments draw themselves: anti-aliased shapes on a canvas, with NumPy only.
 
-Every shape is a signed distance in pixels, negative inside; a pixel is covered by as much as the
-distance says. Points are (x, y) in pixels, x to the right and y downwards from the top left corner.
+Every shape is a signed distance in pixels, negative inside; the distance sets how much of a pixel
+is covered. Points are (x, y) in pixels, x to the right and y downwards from the top left corner.
 """
 
 import math
@@ -52,8 +52,8 @@ class Canvas:
     """An image under construction.
 
     Args:
-        width: in pixels.
-        height: in pixels.
+        width: width in pixels.
+        height: height in pixels.
         background: one colour, or a row of colours [height, 3] from top to bottom.
     """
 
@@ -69,7 +69,7 @@ class Canvas:
         """A grid of square cells of these colours [rows, columns, 3], a hair apart if room allows.
 
         Args:
-            colours: one for each cell.
+            colours: one colour for each cell.
             corner: the grid's top left corner, in whole pixels.
             cell: the pitch of the grid in pixels.
         """

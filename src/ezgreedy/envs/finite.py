@@ -1,7 +1,7 @@
 """Which states a finite environment has and where each action leads, as plain arrays.
 
 The arrays are read off the compiled step itself by walking from the first state, so exact analyses
-(expected first visits, cover times, optimal values) speak of the very environment that agents meet.
+(expected first visits, cover times, optimal values) describe the environment that agents meet.
 """
 
 from typing import NamedTuple
@@ -16,7 +16,7 @@ from ezgreedy.requirements import BoolArray, FloatArray, IntArray
 class FiniteEnv(StudyEnv[int]):
     """A deterministic environment whose observation is the number of its state.
 
-    Subclasses say `first_state` and `transition`; nothing else of the dynamics.
+    Subclasses define `first_state` and `transition`, the whole of the dynamics.
     """
 
     first_state: int
@@ -28,7 +28,7 @@ class FiniteEnv(StudyEnv[int]):
         self.state = self.previous_state = self.first_state
 
     def transition(self, state: int, action: int) -> tuple[int, float, bool]:
-        """The next state, the reward and whether it terminates, from a state that is no end."""
+        """The next state, the reward and whether it terminates, from a non-terminal state."""
         raise NotImplementedError
 
     def _begin(self) -> None:

@@ -1,6 +1,6 @@
 """GridWorld: an open room of 23 × 23 cells. How soon does exploration cross it?
 
-The agent starts at the top centre, one row off the wall, and moves up, down, left or right; walls
+The agent starts at the top centre, one row from the wall, and moves up, down, left or right; walls
 stop it. In the learning experiments a reward of 1 lies diagonally across, off the walls and in
 another column, and ends the episode. In Figure 1's variant there is no goal: the greedy action is
 always "down", and the episode ends when the agent hits the bottom wall.
@@ -43,8 +43,8 @@ def step(
         column: 0 at the left.
         action: UP, DOWN, LEFT or RIGHT.
         size: rows and columns of the room.
-        goal_row: the goal's; −1 if there is none.
-        goal_column: likewise.
+        goal_row: row of the goal; −1 if there is none.
+        goal_column: column of the goal; −1 if there is none.
         bottom_ends: whether going down from the last row terminates, rather than being stopped.
     """
     if action == UP:

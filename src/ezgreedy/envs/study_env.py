@@ -1,8 +1,8 @@
 """What every environment of the study shares: Gymnasium's contract around a compiled step.
 
-A subclass says how an episode begins, how an action advances it, what is observed and how it looks.
-Whether actions are legal and whether an episode is running is decided here, once. Time limits are
-Gymnasium's: registration names them, and `gymnasium.make` reports them as `truncated`.
+A subclass defines how an episode begins, how an action advances it, what is observed and how it is
+drawn. Legal actions and running episodes are checked here, once. Time limits are Gymnasium's:
+registration names them, and `gymnasium.make` reports them as `truncated`.
 """
 
 from typing import Any, TypeVar
@@ -20,7 +20,7 @@ RENDERING: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": 30}
 
 
 class StudyEnv(gymnasium.Env[Observation, np.int64]):
-    """An environment with a few discrete actions that draws itself with NumPy alone."""
+    """An environment with a few discrete actions that draws itself with NumPy only."""
 
     metadata = RENDERING
 
@@ -45,7 +45,7 @@ class StudyEnv(gymnasium.Env[Observation, np.int64]):
         raise NotImplementedError
 
     def _observe(self) -> Observation:
-        """What the agent sees of the state; shares no memory with it."""
+        """The observation of the state; shares no memory with it."""
         raise NotImplementedError
 
     def _draw(self) -> Picture:

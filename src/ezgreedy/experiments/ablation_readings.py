@@ -1,9 +1,9 @@
 """Which of the claims on GridWorld and DeepSea depend on how the paper is read?
 
-Every choice that the paper leaves open is changed alone, from the same defaults, and the same three
-questions are asked each time: is GridWorld learned sooner, is its room covered sooner, is DeepSea
-learned sooner? Budget-matched means that εz-greedy's ε is lowered until as large a share of its
-steps is exploratory as of ε-greedy's, in the long run.
+Every choice that the paper leaves open is changed by itself, from the same defaults, with the same
+three questions each time: is GridWorld learned sooner, is its room covered sooner, is DeepSea
+learned sooner? Budget-matched means that εz-greedy's ε is lowered until its long-run share of
+exploratory steps equals ε-greedy's.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,23 +14,19 @@ import numpy as np
 
 from ezgreedy.experiments.experiment import (
     Cell,
-    Claim,
     Experiment,
-    Number,
     Record,
     Settings,
-    Summary,
-    names_with,
     results_by_cell,
-    verdict_of,
 )
 from ezgreedy.experiments.readings import EZ_SETTINGS, POLICIES, law_of, policy_of
 from ezgreedy.exploration.durations import matched_epsilon
-from ezgreedy.results.intervals import Interval, mean_interval
+from ezgreedy.findings.claims import Claim, Number, Summary, names_with, verdict_of
+from ezgreedy.findings.intervals import Interval, mean_interval
 
 DEFAULT = "our defaults"
 
-# What a reading changes, in the words of the settings.
+# The settings that each reading changes.
 READINGS: dict[str, dict[str, Any]] = {
     DEFAULT: {},
     "n + 1 plays": {"plays": "n+1"},
@@ -42,10 +38,10 @@ READINGS: dict[str, dict[str, Any]] = {
     "cost on every step": {"cost_on": "step"},
     "budget-matched ε": {"matches_budget": True},
 }
-# Changes that ε-greedy does not see: there its default run is the one to compare with.
+# Changes that do not affect ε-greedy: its default run is used for comparison.
 _EZ_ONLY = ("plays", "carries_over_episodes", "cap", "tail", "matches_budget")
 
-# Readings that a task cannot tell apart: walks neither learn nor end.
+# Readings that do not affect a task: walks neither learn nor end.
 _NO_CONCERN: dict[str, tuple[str, ...]] = {
     "learning": ("cost on every step",),
     "coverage": (
@@ -57,7 +53,7 @@ _NO_CONCERN: dict[str, tuple[str, ...]] = {
     "deep_sea": (),
 }
 
-# In DeepSea sooner means by a tenth at least: a few episodes in hundreds are no exploration.
+# In DeepSea, sooner means at least a tenth: a few episodes in hundreds are not exploration.
 _SOONER = 0.9
 
 TASKS = {
@@ -65,6 +61,7 @@ TASKS = {
     "coverage": "GridWorld: mean steps to the first visit",
     "deep_sea": "DeepSea: episodes to learn",
 }
+_FIGURES = {"learning": "Figure 3b", "coverage": "Figure 3b", "deep_sea": "Figure 3a"}
 
 SETTINGS: dict[str, Any] = {
     **EZ_SETTINGS,
@@ -85,7 +82,7 @@ SETTINGS: dict[str, Any] = {
 
 
 def cells(settings: Settings) -> list[Cell]:
-    """Both policies under every reading that they can tell from the default."""
+    """Both policies under every reading that affects them."""
     return [
         Cell(_cell_name(policy, reading), {"policy": policy, **changes})
         for reading, changes in READINGS.items()
@@ -98,9 +95,16 @@ def run_seed(settings: Settings, seed: int) -> dict[str, Any]:
     """All three tasks of one policy under one reading."""
     from ezgreedy.envs.deep_sea import DeepSea
     from ezgreedy.kernels.pure_exploration import grid_world_first_visits
-    from ezgreedy.kernels.tabular import Budget, Room, rule, run_deep_sea, run_grid_world, sea_of
+    from ezgreedy.kernels.q_learning_runs import (
+        Budget,
+        GridRoom,
+        rule,
+        run_deep_sea,
+        run_grid_world,
+        sea_of,
+    )
 
-    ties, room = settings["ties"], Room()
+    ties, room = settings["ties"], GridRoom()
     how = rule(settings["grid_step_size"], settings["grid_discount"], ties=ties)
     policy = policy_of(settings, _epsilon(settings, settings["grid_epsilon"]))
     grid = run_grid_world(seed, room, policy, how, Budget(settings["num_grid_episodes"]))
@@ -154,7 +158,7 @@ def summarise(settings: Settings, records: Sequence[Record]) -> Summary:
         }
         for task, rows in table.items()
     }
-    return Summary(claims, {"table": data})
+    return Summary(claims, data={"table": data})
 
 
 def draw(settings: Settings, summary: Summary, directory: Path) -> list[Path]:
@@ -222,11 +226,12 @@ def _claim(task: str, sentence: str, rows: Mapping[str, Row]) -> Claim:
         f"By our defaults it {'holds' if holds_by_default else 'does not hold'}; "
         + (f"this changes under: {', '.join(changed)}." if changed else "no reading changes this."),
         key_numbers=names_with(numbers, *(f"{reading}: " for reading in (DEFAULT, *changed))),
+        source=f"paper, Section 5.1 and {_FIGURES[task]}",
     )
 
 
 def _row(results: Results, task: str, reading: str, rng: np.random.Generator) -> Row:
-    """Both policies under a reading; ε-greedy under the default where it sees no difference."""
+    """Both policies under a reading; ε-greedy under the default if the reading has no effect."""
     sources = {"eps": _source(reading), "ez": reading}
     return {
         policy: mean_interval([entry[task] for entry in results[_cell_name(policy, source)]], rng)

@@ -1,7 +1,7 @@
-"""Appendix: is εz-greedy no better than ε-greedy when actions mean another thing in every state?
+"""Appendix: is εz-greedy no better than ε-greedy if the effects of actions vary between states?
 
-DeepSea with action effects drawn at random for each state, once for a training run. Repeating an
-action then leads nowhere in particular. The same runs with consistent effects stand beside it.
+DeepSea with action effects drawn at random for each state, once per training run. Repeating an
+action then leads nowhere in particular. Runs with consistent effects are added for comparison.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,22 +10,25 @@ from typing import Any
 
 import numpy as np
 
-from ezgreedy.experiments import interactive
 from ezgreedy.experiments.experiment import (
     Cell,
-    Claim,
     Experiment,
-    Number,
     Record,
     Settings,
-    Summary,
-    names_with,
     results_by_cell,
-    verdict_of,
 )
-from ezgreedy.experiments.readings import EZ_SETTINGS, POLICIES, binned, curve, middles, policy_of
-from ezgreedy.figures import palette
-from ezgreedy.results.intervals import Interval, mean_interval
+from ezgreedy.experiments.readings import (
+    EZ_SETTINGS,
+    POLICIES,
+    binned,
+    mean_curve,
+    middles,
+    policy_of,
+)
+from ezgreedy.figures import colours
+from ezgreedy.findings.claims import Claim, Number, Summary, names_with, verdict_of
+from ezgreedy.findings.intervals import Interval, mean_interval
+from ezgreedy.findings.panels import Panel
 
 EFFECTS = ("randomised", "consistent")
 
@@ -60,7 +63,7 @@ def cells(settings: Settings) -> list[Cell]:
 def run_seed(settings: Settings, seed: int) -> dict[str, Any]:
     """One training run; the effects of actions are drawn from the run's own seed."""
     from ezgreedy.envs.deep_sea import DeepSea
-    from ezgreedy.kernels.tabular import Budget, rule, run_deep_sea, sea_of
+    from ezgreedy.kernels.q_learning_runs import Budget, rule, run_deep_sea, sea_of
 
     env = DeepSea(
         settings["size"],
@@ -80,7 +83,7 @@ def run_seed(settings: Settings, seed: int) -> dict[str, Any]:
 
 
 def summarise(settings: Settings, records: Sequence[Record]) -> Summary:
-    """Judges that there is no advantage, at every size."""
+    """Judges at every size whether there is no advantage."""
     results = results_by_cell(records)
     rng = np.random.default_rng(settings["bootstrap_seed"])
     numbers: dict[str, Number] = {}
@@ -99,21 +102,19 @@ def summarise(settings: Settings, records: Sequence[Record]) -> Summary:
         "ε-greedy's by its whole interval and it does not learn in more runs. Consistent effects "
         "are given for comparison.",
         key_numbers=names_with(numbers, "-greedy, learned"),
+        source="paper, Section 6 and Appendix D",
     )
-    return Summary(
-        [claim], {interactive.KEY: [_block(settings, results, n, rng) for n in settings["sizes"]]}
-    )
+    return Summary([claim], [_panel(settings, results, size, rng) for size in settings["sizes"]])
 
 
 def draw(settings: Settings, summary: Summary, directory: Path) -> list[Path]:
     """A panel for each size: average return over episodes."""
     from ezgreedy.figures import curves, style
 
-    panels = [curves.panel_of(block) for block in summary.data[interactive.KEY]]
-    figure = curves.learning_curves(panels)
+    figure = curves.learning_curves(summary.panels)
     with style.voice():
         for axis in figure.axes:
-            # Both policies lie on zero; dashes let one be seen through the other.
+            # Both policies lie on zero; dashes keep both visible.
             axis.lines[1].set_linestyle((0, (4, 4)))
             axis.legend()
     return style.save(figure, directory / "returns")
@@ -122,24 +123,23 @@ def draw(settings: Settings, summary: Summary, directory: Path) -> list[Path]:
 Results = Mapping[str, Sequence[Mapping[str, Any]]]
 
 
-def _block(
-    settings: Settings, results: Results, size: int, rng: np.random.Generator
-) -> dict[str, Any]:
+def _panel(settings: Settings, results: Results, size: int, rng: np.random.Generator) -> Panel:
     """Average return over episodes at one size."""
     lines = (
-        ("eps", "randomised", palette.EPS_COLOUR),
-        ("ez", "randomised", palette.EZ_COLOUR),
-        ("ez", "consistent", palette.OTHER_COLOURS[0]),
+        ("eps", "randomised", colours.EPS_COLOUR),
+        ("ez", "randomised", colours.EZ_COLOUR),
+        ("ez", "consistent", colours.OTHER_COLOURS[0]),
     )
     episodes = middles(settings["num_episodes"], settings["num_bins"])
-    return interactive.curves_block(
+    return Panel(
         f"N = {size}",
         [
-            interactive.Curve(
+            mean_curve(
                 f"{POLICIES[policy]}, {effects}",
                 [episode / 1000 for episode in episodes],
-                **curve([e["curve"] for e in results[_cell_name(policy, effects, size)]], rng),
-                colour=colour,
+                [entry["curve"] for entry in results[_cell_name(policy, effects, size)]],
+                rng,
+                colour,
             )
             for policy, effects, colour in lines
         ],

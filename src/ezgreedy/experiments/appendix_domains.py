@@ -1,7 +1,7 @@
 """The appendix's figure of the environments: what do the five domains look like?
 
-The small ones draw themselves; Atari's panel is a frame of Private Eye where the emulator is
-installed. Nothing is claimed, so there are no verdicts.
+The small ones draw themselves; Atari's panel is a frame of Private Eye if the emulator is
+installed. There are no claims, hence no verdicts.
 """
 
 from collections.abc import Sequence
@@ -9,7 +9,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from ezgreedy.experiments.experiment import Cell, Experiment, Record, Settings, Summary
+from ezgreedy.experiments.experiment import Cell, Experiment, Record, Settings
+from ezgreedy.findings.claims import Summary
 
 SETTINGS: dict[str, Any] = {
     "domains": {
@@ -26,7 +27,7 @@ SETTINGS: dict[str, Any] = {
 
 
 def cells(settings: Settings) -> list[Cell]:
-    """One for every picture."""
+    """One cell for every picture."""
     return [
         Cell(label, {"label": label}) for label in (*settings["domains"], settings["atari_label"])
     ]
@@ -39,8 +40,8 @@ def run_seed(settings: Settings, seed: int) -> dict[str, Any]:
 
 
 def summarise(settings: Settings, records: Sequence[Record]) -> Summary:
-    """No claims; which panels there are."""
-    return Summary([], {"panels": {r.cell: r.result["shape"] for r in records}})
+    """No claims, only the sizes of the panels."""
+    return Summary([], data={"panels": {r.cell: r.result["shape"] for r in records}})
 
 
 def draw(settings: Settings, summary: Summary, directory: Path) -> list[Path]:
@@ -69,7 +70,7 @@ def draw(settings: Settings, summary: Summary, directory: Path) -> list[Path]:
 
 
 def _picture(settings: Settings, label: str) -> Any:
-    """A domain's first state as an RGB array; None where its emulator is not installed."""
+    """A domain's first state as an RGB array; None if its emulator is not installed."""
     import gymnasium
 
     import ezgreedy.envs

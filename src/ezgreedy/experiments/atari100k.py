@@ -1,18 +1,18 @@
 """Is our Rainbow the published one, and does εz-greedy help it? Judged from runs on Atari-100k.
 
 The runs are those of `ezgreedy sweep atari100k`. Three questions, with criteria that were stated
-before any of the runs was begun and have not been changed since:
+before any run started and have not changed since:
 
-1. Agreement. Data-efficient Rainbow (DER) is Rainbow with other numbers, and its scores are
-   published. The claim holds if the median over games of (ours − random)/(DER − random), ours being
-   the mean over seeds of `rainbow`, lies in [0.7, 1.4]. Games with fewer than three seeds of
+1. Agreement. Data-efficient Rainbow (DER) is Rainbow with other hyper-parameters, and its scores
+   are published. The claim holds if the median over games of (ours − random)/(DER − random), ours
+   being the mean over seeds of `rainbow`, lies in [0.7, 1.4]. Games with fewer than three seeds of
    100,000 steps do not count.
-2. Freeway, where exploration is the bottleneck: nobody scores before somebody has crossed the road
-   once. Runs of 30,000 steps, 16 seeds or more of each agent. The share of seeds whose final agent
+2. Freeway, where exploration is the bottleneck: there is no score before the first crossing of the
+   road. Runs of 30,000 steps, 16 seeds or more of each agent. The share of seeds whose final agent
    crosses 10 times or more an episode is compared by Fisher's exact test, and the number of steps
-   until a training episode first has by the log-rank test; two-sided, at 0.05. The comparison that
-   counts is `rainbow-ez` with `rainbow-eps`, at equal ε as in the paper; the same at an equal
-   budget of exploratory steps is a control, and `rainbow` is shown beside them.
+   until a training episode first does so by the log-rank test; two-sided, at 0.05. The comparison
+   that counts is `rainbow-ez` with `rainbow-eps`, at equal ε as in the paper; an equal budget of
+   exploratory steps is a control, and `rainbow` is shown for comparison.
 3. No loss elsewhere. `rainbow-ez` − `rainbow-eps` on the other games, human-normalised, averaged
    over games with three seeds or more of each; a t interval over runs (Welch–Satterthwaite). The
    claim holds if the interval lies above −0.1, is contradicted if it lies below 0, and is undecided
@@ -27,14 +27,14 @@ from typing import Any
 
 import numpy as np
 
-from ezgreedy.atari.atari100k import NUM_FRAMES, NUM_STEPS, published
-from ezgreedy.experiments import interactive
-from ezgreedy.experiments.experiment import Claim, Number, Summary, Table, Verdict
 from ezgreedy.experiments.run_study import RunStudy
-from ezgreedy.figures.palette import AGENT_COLOURS
-from ezgreedy.results.intervals import stratified_difference_interval
+from ezgreedy.figures.colours import AGENT_COLOURS
+from ezgreedy.findings.claims import OURS, Claim, Number, Summary, Table, Verdict
+from ezgreedy.findings.intervals import stratified_difference_interval
+from ezgreedy.findings.panels import Curve, Panel
+from ezgreedy.findings.scores import interquartile_mean
+from ezgreedy.games.atari.atari100k import NUM_FRAMES, NUM_STEPS, published
 from ezgreedy.results.runs import Run
-from ezgreedy.results.scores import interquartile_mean
 
 FREEWAY = "Freeway"
 FREEWAY_FRAMES = 120_000
@@ -44,13 +44,13 @@ AGREEMENT = (0.7, 1.4)
 LEAST_SEEDS = 3
 LARGEST_LOSS = 0.1
 LEVEL = 0.05
-STRETCH = 5_000  # agent steps that one point of a curve is the mean of
+STRETCH = 5_000  # agent steps averaged in one point of a curve
 
 PLAIN, EPS, EZ, EZ_BUDGET = "rainbow", "rainbow-eps", "rainbow-ez", "rainbow-ez-budget"
 
 
 def summarise(runs: Sequence[Run]) -> Summary:
-    """What the runs at hand say; a claim whose runs are not all there is left out."""
+    """Judges the given runs; claims with missing runs are left out."""
     scores = _final_scores(runs, NUM_FRAMES)
     freeway = [run for run in runs if run.game == FREEWAY and _is_whole(run, FREEWAY_FRAMES)]
     found = [
@@ -59,9 +59,8 @@ def summarise(runs: Sequence[Run]) -> Summary:
         _no_loss(scores),
     ]
     claims = [claim for claim in found if claim is not None]
-    blocks = [block for game in scores if (block := _curves(game, runs)) is not None]
-    data = _data(scores, freeway) | ({interactive.KEY: blocks} if blocks else {})
-    return Summary(claims, data, _tables(scores))
+    panels = [panel for game in scores if (panel := _curves(game, runs)) is not None]
+    return Summary(claims, panels, _data(scores, freeway), _tables(scores))
 
 
 def _is_whole(run: Run, frames: int) -> bool:
@@ -69,7 +68,7 @@ def _is_whole(run: Run, frames: int) -> bool:
 
 
 def _final_scores(runs: Sequence[Run], frames: int) -> dict[str, dict[str, list[float]]]:
-    """The final evaluation of every whole run: by game, then agent, in order of seeds."""
+    """The final evaluation of every complete run: by game, then agent, in order of seeds."""
     scores: dict[str, dict[str, list[float]]] = {}
     for run in sorted(runs, key=lambda run: (run.game, run.agent, run.seed)):
         if _is_whole(run, frames):
@@ -97,6 +96,7 @@ def _agreement(scores: Mapping[str, Mapping[str, Sequence[float]]]) -> Claim | N
         f"mean over seeds, {LEAST_SEEDS} or more; it holds if the median over games lies in "
         f"[{AGREEMENT[0]}, {AGREEMENT[1]}]. Stated before the runs.",
         ["median share of DER", "games"],
+        source=OURS,
     )
 
 
@@ -182,7 +182,7 @@ def _freeway_claim(
     gain: float,
     by_agent: Mapping[str, Sequence[Run]],
 ) -> Claim:
-    """Judged by `rainbow-ez` against `rainbow-eps`; the other pairs are for comparison."""
+    """Judged by `rainbow-ez` against `rainbow-eps`; other pairs are shown for comparison."""
     p = p_value(EZ, EPS)
     verdict: Verdict = "reproduced" if p < LEVEL and gain > 0.0 else "not-reproduced"
     decided = "undecided" if p >= LEVEL else "it holds" if gain > 0.0 else "the opposite holds"
@@ -199,13 +199,14 @@ def _freeway_claim(
         "Stated before the runs.",
         [name for name in numbers if name.endswith((EZ, EPS)) and not name.startswith("p, ")]
         + [f"p, {EZ} against {EPS}"],
+        source=OURS,
     )
 
 
 def first_crossing(run: Run) -> int | None:
     """Agent steps until the first report with a training episode of 10 crossings; None if never.
 
-    Reports come every 1,000 steps and an episode takes 2,000, so a report is of one episode.
+    Reports come every 1,000 steps and an episode takes 2,000: no report covers two episodes.
     """
     for report in run.reports:
         if report.mean_return is not None and report.mean_return >= LEAST_CROSSINGS:
@@ -243,6 +244,7 @@ def _no_loss(scores: Mapping[str, Mapping[str, Sequence[float]]]) -> Claim | Non
         "Human-normalised scores, averaged over games; t intervals over runs. It holds if the "
         f"interval lies above −{LARGEST_LOSS:g}: {decided}. Stated before the runs.",
         ["mean difference", "games"],
+        source="paper, Section 5.2",
     )
 
 
@@ -262,7 +264,7 @@ def _data(
     }
 
 
-def _curves(game: str, runs: Sequence[Run]) -> dict[str, Any] | None:
+def _curves(game: str, runs: Sequence[Run]) -> Panel | None:
     """Returns of training episodes, averaged over runs and stretches; None if none ended."""
     whole = [run for run in runs if run.game == game and _is_whole(run, NUM_FRAMES)]
     curves = []
@@ -276,15 +278,15 @@ def _curves(game: str, runs: Sequence[Run]) -> dict[str, Any] | None:
         means = np.where(known.any(axis=0), sums / np.maximum(known.sum(axis=0), 1), np.nan)
         label = f"{agent}, {len(rows)} seeds" if len(rows) > 1 else f"{agent}, 1 seed"
         colour = AGENT_COLOURS.get(agent)
-        curves.append(interactive.Curve(label, middles, means, colour=colour))
+        curves.append(Curve(label, middles, means, colour=colour))
     if not curves:
         return None
     ends = np.array([0.0, float(NUM_STEPS)])
     references = []
     if game in published():
         der = published()[game].der
-        references = [interactive.Curve("DER as published", ends, np.array([der, der]))]
-    return interactive.curves_block(
+        references = [Curve("DER as published", ends, np.array([der, der]))]
+    return Panel(
         f"{game}: return of training episodes",
         curves,
         x_label="agent steps",
@@ -309,7 +311,7 @@ def _stretches(run: Run) -> list[float]:
 
 
 def _tables(scores: Mapping[str, Mapping[str, Sequence[float]]]) -> list[Table]:
-    """Every game's scores, and what they come to over games."""
+    """Every game's scores, and their aggregates over games."""
     known = {game: by_agent for game, by_agent in scores.items() if game in published()}
     if not known:
         return []
@@ -344,7 +346,7 @@ def _score(scores: Sequence[float]) -> Number:
 def _aggregates(
     scores: Mapping[str, Mapping[str, Sequence[float]]], agents: Sequence[str]
 ) -> Table:
-    """Human-normalised, agents that have the same games beside DER and DrQ(ε) on those."""
+    """Human-normalised scores: agents with the same games, beside DER and DrQ(ε) on them."""
     by_games: dict[tuple[str, ...], list[str]] = {}
     for agent in agents:
         games = tuple(game for game, own in scores.items() if own.get(agent))
@@ -374,16 +376,15 @@ def _measures(name: str, games: Sequence[str], values: Sequence[float]) -> tuple
 
 
 def draw(summary: Summary, directory: Path) -> list[Path]:
-    """Scores beside the published ones, and who crosses Freeway when."""
-    from ezgreedy.figures import atari100k as figures
-    from ezgreedy.figures import style
+    """Scores beside published ones, and when agents cross Freeway."""
+    from ezgreedy.figures import run_scores, style
 
     files: list[Path] = []
     scores = {game: own for game, own in summary.data["scores"].items() if game in published()}
     if scores:
-        files += style.save(figures.scores_by_game(scores), directory / "scores_by_game")
+        files += style.save(run_scores.scores_by_game(scores), directory / "scores_by_game")
     if any(summary.data["first_crossings"].values()):
-        figure = figures.share_still_without(
+        figure = run_scores.share_still_without(
             summary.data["first_crossings"],
             FREEWAY_FRAMES // 4,
             "share of seeds that have not crossed\n10 times in an episode",

@@ -1,10 +1,10 @@
-"""What do the walks of `atari-exploration` say? Sentences of our own: the paper has none."""
+"""What do the walks of `atari-exploration` show? The sentences are ours: the paper has none."""
 
 from collections.abc import Mapping, Sequence
 
-from ezgreedy.experiments import atari_findings as findings
 from ezgreedy.experiments.atari_conditions import EPS, Found, judged, policies, share
-from ezgreedy.experiments.experiment import Claim, Number, names_with, verdict_of
+from ezgreedy.findings.claims import OURS, Claim, Number, names_with, verdict_of
+from ezgreedy.findings.intervals import sign
 
 FREEWAY = "Freeway"
 
@@ -13,7 +13,6 @@ _BUDGETS = (
     "εz-greedy in the shares below, so that here it also moves more often; only ε = 1 compares "
     "repeating alone."
 )
-FREEWAY = "Freeway"
 
 
 def claims(found: Found) -> list[Claim]:
@@ -42,7 +41,7 @@ def _claim_of_freeway(found: Found) -> Claim:
             numbers[f"difference to ε-greedy, {policy}"] = entry["more_return"]
     chosen = judged(found.settings)
     signs = [
-        findings.sign(found.conditions[FREEWAY, 1.0, policy]["more_return"], found.num_seeds)
+        sign(found.conditions[FREEWAY, 1.0, policy]["more_return"], found.num_seeds)
         for policy in chosen
     ]
     return Claim(
@@ -57,6 +56,7 @@ def _claim_of_freeway(found: Found) -> Claim:
             f"return per episode, {EPS}",
             *(f"difference to ε-greedy, {policy}" for policy in chosen),
         ],
+        source=OURS,
     )
 
 
@@ -124,7 +124,7 @@ def _claim_over_games(
     claim: str,
     note: str,
 ) -> Claim:
-    """A claim on all games at one ε: the named entries of every policy, judged at one μ.
+    """A claim about all games at one ε: the named entries of every policy, judged at one μ.
 
     It holds where the interval of the entry `judged_by` lies above the number beside it.
     """
@@ -147,11 +147,12 @@ def _claim_over_games(
         f"Our sentence: the paper does not measure exploration alone. {note}{budgets} "
         f"{_judging(found)} the other μ are for comparison. {_decided(chosen, signs)}",
         [name for name in names_with(numbers, *chosen) if name.split(": ")[0] in chosen],
+        source=OURS,
     )
 
 
 def _decided(policies: Sequence[str], signs: Sequence[int]) -> str:
-    """What was found, as "not reproduced" may mean that nothing was decided."""
+    """The outcome in words: "not reproduced" may also mean undecided."""
     words = {1: "it holds", 0: "undecided", -1: "the opposite holds"}
     told = [f"{words[side]} at {policy}" for policy, side in zip(policies, signs, strict=True)]
     return f"{'; '.join(told).capitalize()}."

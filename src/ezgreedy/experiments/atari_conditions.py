@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from ezgreedy.atari.games import game
-from ezgreedy.experiments import atari_findings as findings
+from ezgreedy.experiments import atari_measures as measures
 from ezgreedy.experiments.experiment import Record, Settings, results_by_cell
 from ezgreedy.exploration.durations import DurationLaw, Fixed, Zeta, exploratory_share
+from ezgreedy.findings.intervals import Interval, sign
+from ezgreedy.games.atari.atari57 import game
 from ezgreedy.requirements import FloatArray
-from ezgreedy.results.intervals import Interval
 
 EPS = "ε-greedy"
 
@@ -30,7 +30,7 @@ class Found:
         """Estimates everything, in the order of the cells."""
         rng = np.random.default_rng(settings["bootstrap_seed"])
         tables = {
-            cell: findings.table(walks, settings["num_steps"])
+            cell: measures.table(walks, settings["num_steps"])
             for cell, walks in results_by_cell(records).items()
         }
         num_seeds = len(next(iter(tables.values())))
@@ -50,7 +50,7 @@ class Found:
             for epsilon in settings["epsilons"]
             for policy in list(policies(settings))[1:]
         }
-        # Last, so that these resamples move none of the others.
+        # Last, so that these resamples do not change the others.
         for place, entry in conditions.items():
             entry |= _other_differences(tables, place, rng)
         return cls(settings, num_seeds, conditions, overall)
@@ -77,7 +77,7 @@ class Found:
 
 
 def policies(settings: Settings) -> dict[str, tuple[float, int]]:
-    """Their names with μ and cap; with a cap of 1 it is ε-greedy, whatever μ."""
+    """μ and cap of every policy by name; a cap of 1 is ε-greedy for any μ."""
     return {EPS: (settings["judged_mu"], 1)} | {
         _policy_name(mu, cap): (mu, cap) for mu in settings["mus"] for cap in settings["caps"]
     }
@@ -93,17 +93,17 @@ def _policy_name(mu: float, cap: int) -> str:
 
 
 def judged(settings: Settings) -> list[str]:
-    """The policies that claims are about, by name."""
+    """The names of the policies that claims are about."""
     return [_policy_name(settings["judged_mu"], cap) for cap in settings["caps"]]
 
 
 def duration_law(mu: float, cap: int) -> DurationLaw:
-    """Of a policy; a cap of 1 is ε-greedy's."""
+    """The duration law of a policy; a cap of 1 is ε-greedy's."""
     return Fixed(1) if cap == 1 else Zeta(mu, cap)
 
 
 def share(epsilon: float, law: tuple[float, int]) -> float:
-    """Of steps that are exploratory in the long run."""
+    """The share of exploratory steps in the long run."""
     return float(f"{exploratory_share(epsilon, duration_law(*law)):.4g}")
 
 
@@ -114,15 +114,15 @@ def _condition(
     name, epsilon, policy = place
     seeds = tables[cell_name(*place)]
     entry: dict[str, Any] = {
-        measure: findings.estimate(seeds, measure, rng) for measure in findings.MEASURES
+        measure: measures.estimate(seeds, measure, rng) for measure in measures.MEASURES
     }
-    entry["episodes"] = findings.total(seeds, "episodes")
-    entry["cut_episodes"] = findings.total(seeds, "cut")
-    entry["walks_without_reward"] = findings.total(seeds, "without_reward")
+    entry["episodes"] = measures.total(seeds, "episodes")
+    entry["cut_episodes"] = measures.total(seeds, "cut")
+    entry["walks_without_reward"] = measures.total(seeds, "without_reward")
     if policy != EPS:
         others = tables[cell_name(name, epsilon, EPS)]
-        entry["more_return"] = more = findings.difference(seeds, others, "return", rng)
-        entry["more_first_reward"] = findings.difference(seeds, others, "first_reward", rng)
+        entry["more_return"] = more = measures.difference(seeds, others, "return", rng)
+        entry["more_first_reward"] = measures.difference(seeds, others, "first_reward", rng)
         scores = game(name)
         percent = 100.0 / (scores.human_score - scores.random_score)
         entry["gain"] = Interval(*(percent * part for part in more))
@@ -132,14 +132,14 @@ def _condition(
 def _other_differences(
     tables: Mapping[str, FloatArray], place: tuple[str, float, str], rng: np.random.Generator
 ) -> dict[str, Interval]:
-    """How an εz-greedy condition differs from ε-greedy's in the measures that no claim is about."""
+    """How an εz-greedy condition differs from ε-greedy's in measures without a claim."""
     name, epsilon, policy = place
     if policy == EPS:
         return {}
     seeds, others = tables[cell_name(*place)], tables[cell_name(name, epsilon, EPS)]
     return {
-        f"more_{measure}": findings.difference(seeds, others, measure, rng)
-        for measure in findings.MEASURES
+        f"more_{measure}": measures.difference(seeds, others, measure, rng)
+        for measure in measures.MEASURES
         if measure not in ("return", "first_reward")
     }
 
@@ -151,29 +151,29 @@ def _overall(
     rng: np.random.Generator,
 ) -> dict[str, Any]:
     """One εz-greedy policy against ε-greedy at one ε, over games."""
-    rewards = [findings.sign(entry["more_return"], num_seeds) for entry in entries]
+    rewards = [sign(entry["more_return"], num_seeds) for entry in entries]
     # Fewer steps are better.
-    firsts = [-findings.sign(entry["more_first_reward"], num_seeds) for entry in entries]
+    firsts = [-sign(entry["more_first_reward"], num_seeds) for entry in entries]
     told: dict[str, Any] = {
         "games": len(entries),
         "more_reward": rewards.count(1),
         "less_reward": rewards.count(-1),
-        "reward_balance": findings.balance(rewards, rng),
+        "reward_balance": measures.balance(rewards, rng),
         "sooner_reward": firsts.count(1),
         "later_reward": firsts.count(-1),
-        "first_balance": findings.balance(firsts, rng),
+        "first_balance": measures.balance(firsts, rng),
     }
     for measure in ("cells", "memories"):
         ratios = [
             entry[measure].value / other[measure].value
             for entry, other in zip(entries, others, strict=True)
         ]
-        told[f"{measure}_ratio"] = findings.typical_ratio(ratios, rng)
+        told[f"{measure}_ratio"] = measures.typical_ratio(ratios, rng)
     return told
 
 
 def _rounded(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """Six digits are more than any reader can tell apart."""
+    """Intervals with six digits, more than any reader needs."""
     return {
         name: [float(f"{part:.6g}") for part in value] if isinstance(value, Interval) else value
         for name, value in entry.items()

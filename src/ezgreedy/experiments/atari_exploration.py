@@ -1,9 +1,10 @@
 """What does exploration alone find in the 57 Atari games? ε- against εz-greedy, without learning.
 
-The paper's limitations ask where action repeats are aligned with the dynamics; here is an answer
-for each game. Pure exploration (ε = 1), and ε = 0.1 around a greedy policy that never moves. A seed
-is one walk of whole episodes; see `analysis.game_walks` for what is counted and `atari.coarse` for
-what a screen cell is. Both policies toss the same coins on the same seed, and begin episodes alike.
+The paper's limitations ask where action repeats are aligned with the dynamics; this experiment
+answers for each game. Pure exploration (ε = 1), and ε = 0.1 around a greedy policy that never
+moves. A seed is one walk of whole episodes; `analysis.game_walks` defines what is counted, and
+`games.atari.screen_cells` what a screen cell is. On the same seed, both policies toss the same
+coins and start episodes alike.
 """
 
 from collections.abc import Sequence
@@ -12,10 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from ezgreedy import requirements as require
-from ezgreedy.atari.games import game, games
 from ezgreedy.experiments.atari_claims import FREEWAY, claims
 from ezgreedy.experiments.atari_conditions import Found, cell_name, duration_law, judged, policies
-from ezgreedy.experiments.experiment import Cell, Experiment, Record, Settings, Summary
+from ezgreedy.experiments.experiment import Cell, Experiment, Record, Settings
+from ezgreedy.findings.claims import Summary
+from ezgreedy.games.atari.atari57 import game, games
 
 SETTINGS: dict[str, Any] = {
     "games": list(games()),
@@ -23,7 +25,7 @@ SETTINGS: dict[str, Any] = {
     "mus": [1.5, 2.0, 3.0],
     "caps": [100, 10_000],  # Paper: 100 for Rainbow, else 10,000
     "judged_mu": 2.0,  # Paper: μ = 2 in all but the ablations
-    "num_steps": 5000,  # the agent's, of four frames each, and then to the episode's end
+    "num_steps": 5000,  # agent steps of four frames each, then to the episode's end
     "most_episode_frames": 108_000,  # half an hour, as for Rainbow
     "bootstrap_seed": 0,
 }
@@ -46,9 +48,9 @@ def cells(settings: Settings) -> list[Cell]:
 def run_seed(settings: Settings, seed: int) -> dict[str, Any]:
     """One walk: see `GameWalk`."""
     from ezgreedy.analysis.game_walks import game_walk
-    from ezgreedy.atari.coarse import PROTOCOL, CoarseEmulator
-    from ezgreedy.atari.lanes import lane_rng
     from ezgreedy.exploration.ez_greedy import EZGreedy
+    from ezgreedy.games.atari.screen_cells import PROTOCOL, CoarseEmulator
+    from ezgreedy.games.lanes import lane_rng
 
     # Every game is a lane of its own, so that games are independent samples; all policies share it.
     lane = list(games()).index(settings["game"])
@@ -67,17 +69,17 @@ def run_seed(settings: Settings, seed: int) -> dict[str, Any]:
 def summarise(settings: Settings, records: Sequence[Record]) -> Summary:
     """Every measure of every condition, and on how many games εz-greedy is ahead."""
     found = Found.of(settings, records)
-    return Summary(claims(found), found.as_json())
+    return Summary(claims(found), data=found.as_json())
 
 
 def draw(settings: Settings, summary: Summary, directory: Path) -> list[Path]:
-    """The gain in every game, and what it comes to over all of them."""
-    from ezgreedy.figures import atlas, style
+    """The gain in every game, and over all games."""
+    from ezgreedy.figures import game_gains, style
 
-    gains = atlas.gains_by_game(summary.data, judged(settings))
+    gains = game_gains.gains_by_game(summary.data, judged(settings))
     return [
         *style.save(gains, directory / "gains_by_game"),
-        *style.save(atlas.over_games(summary.data), directory / "over_games"),
+        *style.save(game_gains.over_games(summary.data), directory / "over_games"),
     ]
 
 

@@ -1,9 +1,9 @@
-"""Definition 2: how many steps until every state-action pair has been visited, half of the time?
+"""Definition 2: how many steps visit every state-action pair with probability 1/2?
 
 The paper defines the cover time and wants option sets that keep it small on problems of interest;
-it gives no numbers. Here they are for pure exploration (ε = 1): corridors and DeepSea, where
-actions lead on and on, and open rooms, where a long repeat ends at a wall. A seed is a block of
-runs.
+it gives no numbers. These are numbers for pure exploration (ε = 1): corridors and DeepSea, where
+actions keep leading further, and open rooms, where a long repeat ends at a wall. A seed is a block
+of runs.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,23 +12,20 @@ from typing import Any
 
 import numpy as np
 
-from ezgreedy.experiments import interactive
 from ezgreedy.experiments.experiment import (
     Cell,
-    Claim,
     Experiment,
-    Number,
     Record,
     Settings,
-    Summary,
     results_by_cell,
-    verdict_of,
 )
 from ezgreedy.exploration.durations import DurationLaw, Fixed, Zeta
-from ezgreedy.figures import palette
+from ezgreedy.figures import colours
+from ezgreedy.findings.claims import OURS, Claim, Number, Summary, verdict_of
+from ezgreedy.findings.intervals import Interval, bootstrap_interval
+from ezgreedy.findings.panels import Curve, Panel
 from ezgreedy.finite_mdp import FiniteMDP
 from ezgreedy.requirements import FloatArray
-from ezgreedy.results.intervals import Interval, bootstrap_interval
 
 SETTINGS: dict[str, Any] = {
     "corridor": [10, 20, 40, 80],
@@ -103,30 +100,26 @@ def summarise(settings: Settings, records: Sequence[Record]) -> Summary:
             "names such waste among its limitations (iii) without measuring it.",
         ),
     ]
-    blocks = [_block(settings, medians, family) for family in FAMILIES]
-    return Summary(claims, {interactive.KEY: blocks})
+    return Summary(claims, [_panel(settings, medians, family) for family in FAMILIES])
 
 
 def draw(settings: Settings, summary: Summary, directory: Path) -> list[Path]:
     """Cover time against size, one panel for each family."""
     from ezgreedy.figures import curves, style
 
-    panels = [curves.panel_of(block) for block in summary.data[interactive.KEY]]
-    return style.save(curves.learning_curves(panels), directory / "cover_times")
+    return style.save(curves.learning_curves(summary.panels), directory / "cover_times")
 
 
-def _block(settings: Settings, medians: Mapping[str, Interval], family: str) -> dict[str, Any]:
+def _panel(settings: Settings, medians: Mapping[str, Interval], family: str) -> Panel:
     """The curves of one family, a point for every size."""
     title, x_label = FAMILIES[family]
-    colours = (palette.EPS_COLOUR, palette.EZ_COLOUR, *palette.OTHER_COLOURS)
+    in_order = colours.EPS_COLOUR, colours.EZ_COLOUR, *colours.OTHER_COLOURS
     lines = []
-    for policy, colour in zip(_policies(settings), colours, strict=False):
+    for policy, colour in zip(_policies(settings), in_order, strict=False):
         points = [medians[f"{family} {size}, {policy}"] for size in settings[family]]
         mean, low, high = ([point[i] for point in points] for i in range(3))
-        lines.append(interactive.Curve(policy, settings[family], mean, low, high, colour))
-    return interactive.curves_block(
-        title, lines, x_label=x_label, y_label="cover time (steps)", log_y=True
-    )
+        lines.append(Curve(policy, settings[family], mean, low, high, colour))
+    return Panel(title, lines, x_label=x_label, y_label="cover time (steps)", log_y=True)
 
 
 def _claim(
@@ -161,6 +154,7 @@ def _claim(
             for f in families
             for cap in settings["caps"]
         ],
+        source=OURS,
     )
 
 
@@ -176,7 +170,7 @@ def _median(samples: FloatArray) -> FloatArray:
 
 
 def _policies(settings: Settings) -> dict[str, int]:
-    """Their names with the cap of their durations; a cap of 1 is ε-greedy."""
+    """The duration cap of every policy by name; a cap of 1 is ε-greedy."""
     return {EPS: 1} | {f"εz-greedy, n ≤ {cap:,}": cap for cap in settings["caps"]}
 
 
@@ -197,7 +191,7 @@ def _mdp(family: str, size: int) -> FiniteMDP:
 
 
 def _corridor(length: int) -> FiniteMDP:
-    """Left and right between two walls, from the left one."""
+    """Left and right between two walls, starting at the left one."""
     states = np.arange(length)
     transitions = np.zeros((length, 2, length))
     transitions[states, 0, np.maximum(states - 1, 0)] = 1.0

@@ -1,15 +1,15 @@
 """Which duration law is best for a deep agent? Figure 2b from the runs of a sweep.
 
 The paper compares zeta, exponential and uniform durations with R2D2 on six Atari games, and finds
-"remarkable consistency with the results of the chain MDP"; neither games nor hyper-parameters are
-in its text. `ezgreedy sweep atari-durations` is that at full scale, and `ezgreedy sweep
-small-durations` the same question at the scale of two cores, with `rainbow-ez` on DeepSea and one
-game of MinAtar. Both are drawn and judged here.
+"remarkable consistency with the results of the chain MDP"; its text names neither games nor
+hyper-parameters. `ezgreedy sweep atari-durations` is this comparison at full scale, and `ezgreedy
+sweep small-durations` at the scale of two cores, with `rainbow-ez` on DeepSea and one game of
+MinAtar. Both are drawn and judged here.
 
-Stated before any of the runs was begun: a game counts with five seeds or more of every law. Zeta is
-best there if, at the best hyper-parameter of each family, its mean final score exceeds that of the
-better other family by the whole of a Welch interval; contradicted if it is below by the whole of
-it; undecided otherwise. With fewer seeds there is the figure, and no verdict.
+Stated before any run started: a game counts with five seeds or more of every law. Zeta is best
+there if, at the best hyper-parameter of each family, the whole Welch interval of its mean final
+score minus that of the better other family lies above 0; this is contradicted if the interval lies
+below 0, and undecided otherwise. With fewer seeds there is a figure but no verdict.
 """
 
 from collections import Counter
@@ -20,14 +20,14 @@ from typing import Any
 
 import numpy as np
 
-from ezgreedy.experiments.experiment import Claim, Number, Summary, Table
 from ezgreedy.experiments.run_study import RunStudy
-from ezgreedy.results.intervals import Interval, stratified_difference_interval
+from ezgreedy.findings.claims import Claim, Number, Summary, Table
+from ezgreedy.findings.intervals import Interval, stratified_difference_interval
 from ezgreedy.results.runs import Run
 
 LEAST_SEEDS = 5
 
-# What `config.json` calls a family, what the paper does, and its hyper-parameter there.
+# A family in `config.json` ↦ its name in the paper, its hyper-parameter here and in the paper.
 FAMILIES = {
     "Zeta": ("zeta", "mu", "μ"),
     "Geometric": ("exponential", "decay", "λ"),
@@ -53,7 +53,7 @@ class Point:
 
 
 def summarise(runs: Sequence[Run]) -> Summary:
-    """The final score of every law, and which family is best where there are seeds enough."""
+    """The final score of every law, and the best family where there are enough seeds."""
     points = _points(runs)
     games = list(dict.fromkeys(point.game for point in points))
     claims = [claim for game in games if (claim := _claim(game, points)) is not None]
@@ -70,7 +70,7 @@ def summarise(runs: Sequence[Run]) -> Summary:
             for game in games
         }
     }
-    return Summary(claims, data, [_table(points)] if points else [])
+    return Summary(claims, data=data, tables=[_table(points)] if points else [])
 
 
 def _points(runs: Sequence[Run]) -> list[Point]:
@@ -83,7 +83,7 @@ def _points(runs: Sequence[Run]) -> list[Point]:
             scores.setdefault(key, []).append(run.scores[-1].mean_return)
     order = {family: place for place, family in enumerate(FAMILIES)}
     keys = sorted(scores, key=lambda key: (key[0], order[key[1]], key[2]))
-    # Other runs have a law as well; a comparison needs two of them on one game.
+    # Other runs have a law too; a comparison needs two laws on one game.
     laws_of_games = Counter(game for game, *_ in keys)
     return [Point(*key, scores[key]) for key in keys if laws_of_games[key[0]] > 1]
 
@@ -118,6 +118,7 @@ def _claim(game: str, points: Sequence[Point]) -> Claim | None:
         f"its best hyper-parameter, which favours none; Welch interval over seeds: {decided}. "
         "Stated before the runs.",
         ["zeta − better other family"],
+        source="paper, Section 5.2 and Figure 2",
     )
 
 
@@ -145,11 +146,11 @@ def _table(points: Sequence[Point]) -> Table:
 
 def draw(summary: Summary, directory: Path) -> list[Path]:
     """Return by law and hyper-parameter, a row for each game."""
-    from ezgreedy.figures import durations, style
+    from ezgreedy.figures import duration_laws, style
 
     if not summary.data["games"]:
         return []
-    figure = durations.by_hyperparameter(summary.data["games"])
+    figure = duration_laws.by_hyperparameter(summary.data["games"])
     return list(style.save(figure, directory / "durations"))
 
 

@@ -1,9 +1,9 @@
-"""Figure 1: where do ε-greedy and εz-greedy get to in an open grid whose greedy policy goes down?
+"""Figure 1: which cells of an open grid do ε- and εz-greedy reach if the greedy policy goes down?
 
 Average first-visit times of all cells at several ε. A seed is a block of walks, so that seeds ×
-walks are the paper's trials. The paper's sentence on ε ≤ 0.5 and the one on the bottom corners are
-judged as they stand; that εz explores "the space" more efficiently is judged by the mean over all
-cells, where long repeats against a wall cost it the purely exploratory case.
+walks are the paper's trials. The paper's sentences on ε ≤ 0.5 and on the bottom corners are judged
+as they stand. That εz explores "the space" more efficiently is judged by the mean over all cells;
+under pure exploration it fails, because of long repeats against a wall.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,22 +12,19 @@ from typing import Any
 
 import numpy as np
 
-from ezgreedy.experiments import interactive
+from ezgreedy.analysis.grid_walks import NUM_ACTIONS, OpenGrid, first_visits
 from ezgreedy.experiments.experiment import (
     Cell,
-    Claim,
     Experiment,
-    Number,
     Record,
     Settings,
-    Summary,
     results_by_cell,
-    verdict_of,
 )
 from ezgreedy.exploration.durations import Fixed, Zeta
 from ezgreedy.exploration.ez_greedy import EZGreedy
-from ezgreedy.grid_walks import NUM_ACTIONS, OpenGrid, first_visits
-from ezgreedy.results.intervals import Interval, mean_interval, ratio_interval
+from ezgreedy.findings.claims import OURS, Claim, Number, Summary, verdict_of
+from ezgreedy.findings.intervals import Interval, mean_interval, ratio_interval
+from ezgreedy.findings.maps import ColourScale, Maps
 
 SETTINGS: dict[str, Any] = {
     "epsilons": [0.1, 0.25, 0.5, 0.75, 1.0],
@@ -46,9 +43,7 @@ SETTINGS: dict[str, Any] = {
 
 POLICIES = {"eps": "ε-greedy", "ez": "εz-greedy"}
 
-_SCALE_LABEL = "mean steps to first visit"
-
-# Beyond this share of the cells outside the band, a walk has not "hardly" left it.
+# A walk that visits more than this share of the cells outside the band has not "hardly" left it.
 _HARDLY = 0.1
 
 
@@ -62,7 +57,7 @@ def cells(settings: Settings) -> list[Cell]:
 
 
 def run_seed(settings: Settings, seed: int) -> dict[str, Any]:
-    """Walks of one policy at one ε: their map, and for each walk what the claims are about."""
+    """Walks of one policy at one ε: their map, and the measures of each walk."""
     is_ez = settings["policy"] == "ez"
     explore = EZGreedy(
         NUM_ACTIONS,
@@ -98,29 +93,29 @@ def summarise(settings: Settings, records: Sequence[Record]) -> Summary:
     ]
     if 1.0 in settings["epsilons"]:
         claims += [_claim_of_the_corners(settings, results, rng), _claim_of_the_mean(results, rng)]
-    block = interactive.maps_block(
+    block = Maps(
         "First-visit times at each ε",
         ("ε", settings["epsilons"]),
         {
             label: [maps[_cell_name(policy, epsilon)] for epsilon in settings["epsilons"]]
             for policy, label in POLICIES.items()
         },
-        most=settings["num_steps"],
-        label=_SCALE_LABEL,
+        ColourScale(settings["num_steps"]),
     )
-    return Summary(claims, {interactive.KEY: [block]})
+    return Summary(claims, [block])
 
 
 def draw(settings: Settings, summary: Summary, directory: Path) -> list[Path]:
     """The maps: a row for each policy, a column for each ε."""
     from ezgreedy.figures import heatmaps, style
 
-    (block,) = summary.data[interactive.KEY]
+    (block,) = summary.blocks
+    assert isinstance(block, Maps)
     figure = heatmaps.first_visit_maps(
-        [[np.array(cells) for cells in row["values"]] for row in block["maps"]],
-        row_labels=tuple(POLICIES.values()),
+        [[np.array(cells) for cells in row] for row in block.maps.values()],
+        row_labels=tuple(block.maps),
         column_labels=[f"ε = {epsilon:g}" for epsilon in settings["epsilons"]],
-        scale=heatmaps.Scale(settings["num_steps"], label=_SCALE_LABEL),
+        scale=block.scale,
     )
     return style.save(figure, directory / "first_visits")
 
@@ -149,6 +144,7 @@ def _claim_of_the_band(settings: Settings, results: Results, rng: np.random.Gene
         f"lies below {_HARDLY:g}. How narrow and how unlikely are not said, and at ε = 0.5 "
         "the answer depends on it.",
         [name for name in numbers if name.endswith(POLICIES["eps"])],
+        source="paper, Section 4 and Figure 1b",
     )
 
 
@@ -168,6 +164,7 @@ def _claim_of_efficiency(settings: Settings, results: Results, rng: np.random.Ge
         "Mean steps to the first visit, over all cells and over the two bottom corners; it holds "
         "where the whole interval of the ratio lies below 1.",
         [name for name in numbers if name.endswith("all cells, ratio εz/ε")],
+        source="paper, Section 4 and Figure 1a",
     )
 
 
@@ -182,6 +179,7 @@ def _claim_of_the_corners(settings: Settings, results: Results, rng: np.random.G
         numbers,
         "Large is read as more than half of the walk.",
         list(numbers),
+        source="paper, Section 4 and Figure 1b",
     )
 
 
@@ -195,6 +193,7 @@ def _claim_of_the_mean(results: Results, rng: np.random.Generator) -> Claim:
         "Mean steps to the first visit over all cells. Long repeats stand still at a wall, so on "
         "this measure pure exploration gains nothing from them in an open room.",
         list(numbers),
+        source=OURS,  # the paper says "at various values of ε" without values or a measure
     )
 
 

@@ -1,8 +1,8 @@
-"""Figure 2b: which law of durations earns most on the chain, and how does it depend on the law?
+"""Figure 2b: which duration law earns most on the chain, and how does return depend on the law?
 
-The paper gives neither ε nor α nor the budget, and "average return" may be what the agent earns
-while it explores or what its greedy policy would earn. Three readings by two measures are run. The
-inverted U over μ appears in some of them, and which family is best depends on the reading.
+The paper gives neither ε nor α nor the budget, and "average return" may be that of the agent while
+it explores or that of its greedy policy. Three readings are run, each with both measures. The
+inverted U over μ appears in some of them, and the best family depends on the reading.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,24 +11,20 @@ from typing import Any
 
 import numpy as np
 
-from ezgreedy.experiments import interactive
 from ezgreedy.experiments.experiment import (
     Cell,
-    Claim,
     Experiment,
-    Number,
     Record,
     Settings,
-    Summary,
-    names_with,
     results_by_cell,
-    verdict_of,
 )
-from ezgreedy.experiments.readings import curve
+from ezgreedy.experiments.readings import mean_curve
 from ezgreedy.exploration.durations import DurationLaw, Geometric, Uniform, Zeta
-from ezgreedy.figures import palette
+from ezgreedy.figures import colours
+from ezgreedy.findings.claims import Claim, Number, Summary, names_with, verdict_of
+from ezgreedy.findings.intervals import mean_interval, ratio_interval
+from ezgreedy.findings.panels import Panel
 from ezgreedy.requirements import FloatArray
-from ezgreedy.results.intervals import mean_interval, ratio_interval
 
 FAMILIES = {"zeta": "zeta, μ", "geometric": "exponential, λ", "uniform": "uniform, N"}
 MEASURES = {"online": "return while exploring", "greedy": "return of the greedy policy"}
@@ -81,9 +77,10 @@ def cells(settings: Settings) -> list[Cell]:
 
 def run_seed(settings: Settings, seed: int) -> dict[str, Any]:
     """Both measures at every hyper-parameter of one family."""
-    from ezgreedy.agents.tabular import greedy_return
+    from ezgreedy.agents.q_learning import greedy_return
     from ezgreedy.envs.chain import Chain
-    from ezgreedy.kernels.tabular import NO_LIMIT, Budget, exploration, rule, run_chain
+    from ezgreedy.kernels.policies import exploration
+    from ezgreedy.kernels.q_learning_runs import NO_LIMIT, Budget, rule, run_chain
 
     budget = Budget(settings["num_episodes"] or NO_LIMIT, settings["num_steps"] or NO_LIMIT)
     how = rule(settings["step_size"], settings["discount"], ties=settings["ties"])
@@ -104,16 +101,18 @@ def summarise(settings: Settings, records: Sequence[Record]) -> Summary:
     means = {
         family: [float(f"{law.mean:.6g}") for law in _laws(settings, family)] for family in FAMILIES
     }
-    colours = dict(zip(FAMILIES, (palette.EZ_COLOUR, *palette.OTHER_COLOURS), strict=False))
+    in_order = colours.EZ_COLOUR, *colours.OTHER_COLOURS
+    colour_of = dict(zip(FAMILIES, in_order, strict=False))
     blocks = [
-        interactive.curves_block(
+        Panel(
             reading,
             [
-                interactive.Curve(
-                    FAMILIES[family].split(",")[0],
+                mean_curve(
+                    _word(family),
                     means[family],
-                    **curve([e[measure] for e in results[_cell_name(reading, family)]], rng),
-                    colour=colours[family],
+                    [e[measure] for e in results[_cell_name(reading, family)]],
+                    rng,
+                    colour_of[family],
                 )
                 for family in FAMILIES
             ],
@@ -130,20 +129,20 @@ def summarise(settings: Settings, records: Sequence[Record]) -> Summary:
         _claim_of_the_worst(settings, results, rng),
         _claim_of_ballistic_exploration(settings, results, rng),
     ]
-    return Summary(claims, {interactive.KEY: blocks})
+    return Summary(claims, blocks)
 
 
 def draw(settings: Settings, summary: Summary, directory: Path) -> list[Path]:
     """A row for each measure, a column for each reading, over the laws' mean durations."""
     from ezgreedy.figures import style
-    from ezgreedy.figures.curves import draw_panel, panel_of
+    from ezgreedy.figures.curves import draw_panel
 
     num_columns = len(settings["readings"])
     with style.voice():
         figure = style.new_figure(3.5 * num_columns + 0.4, 5.6)
         axes = figure.subplots(len(MEASURES), num_columns, squeeze=False, sharey="row")
-        for axis, block in zip(axes.flat, summary.data[interactive.KEY], strict=True):
-            draw_panel(axis, panel_of(block))
+        for axis, panel in zip(axes.flat, summary.panels, strict=True):
+            draw_panel(axis, panel)
             axis.label_outer()
             if axis not in axes[0]:
                 axis.set_title("")
@@ -177,6 +176,7 @@ def _claim_of_the_inverted_u(
         "readings. The settings are not in the paper; these were chosen among 30 that a prototype "
         "tried, 8 of which showed it by the return while exploring and 13 by the greedy policy's.",
         key_numbers=names_with(numbers, "best μ"),
+        source="paper, Section 4.2 and Figure 2",
     )
 
 
@@ -201,6 +201,7 @@ def _claim_of_the_best(settings: Settings, results: Results, rng: np.random.Gene
         f"other two by its whole interval: in {sum(holds)} of {len(holds)} readings. Tuned, the "
         "other families do as well or better.",
         key_numbers=names_with(numbers, "best zeta / "),
+        source="paper, Section 5",
     )
 
 
@@ -226,6 +227,7 @@ def _claim_of_the_worst(settings: Settings, results: Results, rng: np.random.Gen
         f"Zeta's is above the other two's by its whole interval in {sum(holds)} of {len(holds)} "
         "readings. The grids are ours.",
         key_numbers=names_with(numbers, "worst zeta / "),
+        source="paper, Section 4.2 and Figure 2",
     )
 
 
@@ -248,6 +250,7 @@ def _claim_of_ballistic_exploration(
         verdict_of(holds),
         numbers,
         f"Return while exploring, at most {settings['largest_end']:g} of the family's best.",
+        source="paper, Section 4.2",
     )
 
 

@@ -1,9 +1,9 @@
-"""Figure 3d: does εz-greedy learn to swing up a pole whose reward only the top pays?
+"""Figure 3d: does εz-greedy learn to swing up a pole that is rewarded only at the top?
 
-The paper says "order 7 Fourier basis" and no more, which read literally is all 8⁵ = 32,768 products
-of frequencies. With its step size that diverges, so the literal basis is run with step sizes
+The paper says only "order 7 Fourier basis": read literally, all 8⁵ = 32,768 products of
+frequencies. This diverges with the paper's step size, so the literal basis is run with step sizes
 α/‖c‖ and Dabney and Barto's bound. A smaller basis that couples at most two dimensions (526
-features) is run beside it with the step size as printed. The two disagree, and we report both.
+features) is run as well, with the printed step size. The two disagree, and we report both.
 """
 
 from collections.abc import Sequence
@@ -12,22 +12,19 @@ from typing import Any
 
 import numpy as np
 
-from ezgreedy.experiments import interactive
 from ezgreedy.experiments import linear_study as study
 from ezgreedy.experiments.experiment import (
     Cell,
-    Claim,
     Experiment,
-    Number,
     Record,
     Settings,
-    Summary,
-    names_with,
     results_by_cell,
-    verdict_of,
 )
 from ezgreedy.experiments.readings import POLICIES
-from ezgreedy.results.intervals import mean_interval
+from ezgreedy.findings.claims import Claim, Number, Summary, names_with, verdict_of
+from ezgreedy.findings.intervals import mean_interval
+
+SOURCE = "paper, Section 5.1 and Figure 3d"
 
 SETTINGS: dict[str, Any] = {
     # Paper: appendix, CartPole
@@ -106,8 +103,9 @@ def cells(settings: Settings) -> list[Cell]:
 
 
 def run_seed(settings: Settings, seed: int) -> dict[str, Any]:
-    """One agent's returns, none beyond its basis's number of seeds; or a seed's trials of a map."""
-    from ezgreedy.kernels.linear import Axis, Domain
+    """One agent's returns, empty beyond its basis's number of seeds, or a seed's map trials."""
+    from ezgreedy.kernels.pure_exploration import Axis
+    from ezgreedy.kernels.sarsa_runs import Domain
 
     if settings["kind"] == "learning":
         if seed >= settings["num_learning_seeds"]:
@@ -130,10 +128,10 @@ def summarise(settings: Settings, records: Sequence[Record]) -> Summary:
     maps = {name: (f"eps, map {name}", f"ez, map {name}") for name in MAPS}
     claims = [
         _claim_of_performance(settings, results, rng),
-        study.coverage_claim("CartPole", results, maps, rng),
+        study.coverage_claim("CartPole", results, maps, rng, SOURCE),
     ]
-    blocks = [
-        study.learning_block(
+    panels = [
+        study.learning_panel(
             BASES[basis],
             {policy: results[f"{policy}, {basis}"] for policy in POLICIES},
             "returns",
@@ -145,13 +143,13 @@ def summarise(settings: Settings, records: Sequence[Record]) -> Summary:
         if any(len(study.finished(results[f"{policy}, {basis}"])) for policy in POLICIES)
     ]
     first = {cell: study.mean_map(results[cell]) for pair in maps.values() for cell in pair}
-    return Summary(claims, {interactive.KEY: blocks, "first_visits": first})
+    return Summary(claims, panels, {"first_visits": first})
 
 
 def draw(settings: Settings, summary: Summary, directory: Path) -> list[Path]:
     """Learning curves on both bases, and a figure of maps for each pair of coordinates."""
-    blocks = summary.data[interactive.KEY]
-    files = study.save_blocks(blocks, directory / "learning_curves") if blocks else []
+    panels = summary.panels
+    files = study.save_panels(panels, directory / "learning_curves") if panels else []
     for name, (horizontal, vertical) in MAPS.items():
         files += study.save_maps(
             [summary.data["first_visits"][f"{policy}, map {name}"] for policy in POLICIES],
@@ -199,6 +197,7 @@ def _claim_of_performance(
         "gives neither the coupling of the basis nor its ranges. The literal full basis diverges "
         "with its step size, so it is run with α/‖c‖ and a bound. " + _SELECTION_NOTE,
         key_numbers=names_with(numbers, "εz − ε"),
+        source=SOURCE,
     )
 
 

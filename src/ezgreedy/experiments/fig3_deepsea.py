@@ -1,9 +1,9 @@
-"""Figure 3a: how many episodes until DeepSea is learned, and when is each of its cells first seen?
+"""Figure 3a: how many episodes does learning DeepSea take, and when is each cell first visited?
 
 Q-learning with the paper's settings over a range of sizes N. Two choices that the paper leaves open
 decide the answer: whether every step costs, as its appendix says, or only moves to the right, as in
 bsuite; and whether options survive the end of an episode. All are run. A run has learned after the
-first episode at whose end the greedy policy leads to the treasure.
+first episode that leaves a greedy policy leading to the treasure.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,23 +12,27 @@ from typing import Any
 
 import numpy as np
 
-from ezgreedy.experiments import interactive
 from ezgreedy.experiments.experiment import (
     Cell,
-    Claim,
     Experiment,
-    Number,
     Record,
     Settings,
-    Summary,
-    names_with,
     results_by_cell,
-    verdict_of,
 )
-from ezgreedy.experiments.readings import EZ_SETTINGS, POLICIES, binned, curve, middles, policy_of
-from ezgreedy.figures import palette
+from ezgreedy.experiments.readings import (
+    EZ_SETTINGS,
+    POLICIES,
+    binned,
+    mean_curve,
+    middles,
+    policy_of,
+)
+from ezgreedy.figures import colours
+from ezgreedy.findings.claims import Claim, Number, Summary, names_with, verdict_of
+from ezgreedy.findings.intervals import Interval, mean_interval, ratio_interval
+from ezgreedy.findings.maps import ColourScale
+from ezgreedy.findings.panels import Curve, Panel
 from ezgreedy.requirements import FloatArray
-from ezgreedy.results.intervals import Interval, mean_interval, ratio_interval
 
 READINGS: dict[str, dict[str, Any]] = {
     "cost on right": {"cost_on": "right", "carries_over_episodes": False},
@@ -58,10 +62,10 @@ SETTINGS: dict[str, Any] = {
     "bootstrap_seed": 0,
 }
 
-# εz-greedy is sooner at a size if it needs at most this share of ε-greedy's episodes.
+# εz-greedy learns sooner at a size if it needs at most this share of ε-greedy's episodes.
 _SOONER = 0.5
 
-# An exponent of N up to this is still called a power, not exponential growth.
+# Growth with an exponent of N up to this counts as a power law, not as exponential.
 _LARGEST_POWER = 4.5
 _REPEATS = 2000
 
@@ -96,7 +100,7 @@ def run_seed(settings: Settings, seed: int) -> dict[str, Any]:
     """One training run or one walk."""
     from ezgreedy.envs.deep_sea import DeepSea
     from ezgreedy.kernels.pure_exploration import deep_sea_first_visits
-    from ezgreedy.kernels.tabular import Budget, rule, run_deep_sea, sea_of
+    from ezgreedy.kernels.q_learning_runs import Budget, rule, run_deep_sea, sea_of
 
     size = settings["size"]
     env = DeepSea(size, cost_on=settings["cost_on"], other_move=settings["other_move"])
@@ -141,13 +145,11 @@ def summarise(settings: Settings, records: Sequence[Record]) -> Summary:
     ]
     return Summary(
         claims,
-        {
-            interactive.KEY: [
-                *(_learning_block(settings, results, reading) for reading in READINGS),
-                _returns_block(settings, results, rng),
-            ],
-            "first_visits": {policy: _mean_map(results[f"walk {policy}"]) for policy in POLICIES},
-        },
+        [
+            *(_learning_panel(settings, results, reading) for reading in READINGS),
+            _returns_panel(settings, results, rng),
+        ],
+        {"first_visits": {policy: _mean_map(results[f"walk {policy}"]) for policy in POLICIES}},
     )
 
 
@@ -155,8 +157,8 @@ def draw(settings: Settings, summary: Summary, directory: Path) -> list[Path]:
     """Episodes to learn against N for each reading, the curves, and the maps."""
     from ezgreedy.figures import curves, heatmaps, style
 
-    *learning, returns_block = summary.data[interactive.KEY]
-    learned = curves.learning_curves([curves.panel_of(block) for block in learning])
+    *learning, returns_panel = summary.panels
+    learned = curves.learning_curves(learning)
     for axis in learned.axes:
         axis.axhline(settings["num_episodes"], color=style.TEXT_COLOUR, linestyle=":", linewidth=1)
         axis.set_ylim(3, 4 * settings["num_episodes"])
@@ -166,13 +168,13 @@ def draw(settings: Settings, summary: Summary, directory: Path) -> list[Path]:
         axis.text(
             _TICKS[-1], 1.15 * settings["num_episodes"], "not learned", fontsize=8, ha="right"
         )
-    returns = curves.learning_curves([curves.panel_of(returns_block)])
+    returns = curves.learning_curves([returns_panel])
     maps = heatmaps.first_visit_maps(
         [[np.array(summary.data["first_visits"][policy], dtype=np.float64) for policy in POLICIES]],
         row_labels=(f"ε = 1, N = {settings['walk_size']}",),
         column_labels=tuple(POLICIES.values()),
         # Paper: log(E + 1) with levels in [0, 16]
-        scale=heatmaps.Scale(float(np.exp(16)), is_log=True),
+        scale=ColourScale(float(np.exp(16)), is_log=True),
     )
     return [
         *style.save(learned, directory / "episodes_to_learn"),
@@ -184,26 +186,26 @@ def draw(settings: Settings, summary: Summary, directory: Path) -> list[Path]:
 Results = Mapping[str, Sequence[Mapping[str, Any]]]
 
 
-def _learning_block(settings: Settings, results: Results, reading: str) -> dict[str, Any]:
-    """Medians over seeds with the range of all seeds; only sizes that some seed learned."""
+def _learning_panel(settings: Settings, results: Results, reading: str) -> Panel:
+    """Medians over seeds with the range of all seeds; unlearned runs count as the limit."""
     lines = []
     for policy, label in POLICIES.items():
-        # ε-greedy has no options to carry over: its line is the same as without.
+        # ε-greedy has no options to carry over: its curve is that of the default reading.
         source = reading if _sizes(settings, policy, reading) else DEFAULT_READING
         sizes = _sizes(settings, policy, source)
         cells = [results[_cell_name(policy, source, size)] for size in sizes]
         counts = np.array([_censored([e["learned"] for e in cell], settings) for cell in cells])
         lines.append(
-            interactive.Curve(
+            Curve(
                 label,
                 sizes,
                 np.median(counts, axis=1),
                 counts.min(axis=1),
                 counts.max(axis=1),
-                palette.POLICY_COLOURS[policy],
+                colours.POLICY_COLOURS[policy],
             )
         )
-    return interactive.curves_block(
+    return Panel(
         reading,
         lines,
         x_label="size N",
@@ -213,19 +215,18 @@ def _learning_block(settings: Settings, results: Results, reading: str) -> dict[
     )
 
 
-def _returns_block(
-    settings: Settings, results: Results, rng: np.random.Generator
-) -> dict[str, Any]:
+def _returns_panel(settings: Settings, results: Results, rng: np.random.Generator) -> Panel:
     """Average return over episodes at one size."""
     episodes = middles(settings["num_curve_episodes"], settings["num_bins"])
-    return interactive.curves_block(
+    return Panel(
         f"N = {settings['curve_size']}",
         [
-            interactive.Curve(
+            mean_curve(
                 label,
                 episodes,
-                **curve([entry["curve"] for entry in results[f"curve {policy}"]], rng),
-                colour=palette.POLICY_COLOURS[policy],
+                [entry["curve"] for entry in results[f"curve {policy}"]],
+                rng,
+                colours.POLICY_COLOURS[policy],
             )
             for policy, label in POLICIES.items()
         ],
@@ -264,6 +265,7 @@ def _claim_of_learning(settings: Settings, results: Results, rng: np.random.Gene
         "ε-greedy does not. If every step costs, as the appendix says, untried actions look better "
         "than tried ones, both policies learn equally soon, and there is no advantage.",
         key_numbers=names_with(numbers, "right, N = 20: ε", "step, N = 20: ε"),
+        source="paper, Section 5.1 and Figure 3a",
     )
 
 
@@ -300,6 +302,7 @@ def _claim_of_growth(settings: Settings, results: Results, rng: np.random.Genera
         f"it holds if the factor is above 2, the price of one more coin, and the exponent below "
         f"{_LARGEST_POWER:g}. "
         "With cost on every step ε-greedy too grows as a power of N, so that it does not hold.",
+        source="paper, Figure 3a",
     )
 
 
@@ -320,6 +323,7 @@ def _claim_of_returns(settings: Settings, results: Results, rng: np.random.Gener
         "Average return over the last quarter of the episodes, with cost on moves to the right. A "
         "learned run earns about 0.99 · (1 − ε/2)^N while it explores, not 0.99, which is what its "
         "greedy policy earns.",
+        source="paper, Figure 3a",
     )
 
 
@@ -343,6 +347,7 @@ def _claim_of_coverage(results: Results, rng: np.random.Generator) -> Claim:
         verdict_of(holds),
         numbers,
         "Mean steps to the first visit, over all cells and in the corner with the treasure.",
+        source="paper, Section 5.1 and Figure 3a",
     )
 
 
@@ -368,7 +373,7 @@ def _counts(
 
 
 def _slope(x: FloatArray, counts: FloatArray, rng: np.random.Generator) -> Interval:
-    """The slope of the log of median counts [sizes, seeds] over x, seeds resampled."""
+    """The slope of the log of median counts [sizes, seeds] over x, with seeds resampled."""
     num_sizes, num_seeds = counts.shape
     chosen = rng.integers(num_seeds, size=(_REPEATS, num_sizes, num_seeds))
     resampled = np.take_along_axis(counts[None], chosen, axis=2)

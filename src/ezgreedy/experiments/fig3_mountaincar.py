@@ -1,7 +1,7 @@
 """Figure 3c: does εz-greedy get the car of MountainCar out of its valley sooner, and why?
 
-SARSA(λ) on an order-5 Fourier basis with a reward at the goal alone. What the paper leaves open
-(how step sizes are scaled, how ties are broken, how weights begin) is varied in cells of its own.
+SARSA(λ) on an order-5 Fourier basis with a reward only at the goal. Choices that the paper leaves
+open (step-size scaling, tie-breaking, initial weights) are varied in cells of their own.
 """
 
 from collections.abc import Sequence
@@ -10,22 +10,19 @@ from typing import Any
 
 import numpy as np
 
-from ezgreedy.experiments import interactive
 from ezgreedy.experiments import linear_study as study
 from ezgreedy.experiments.experiment import (
     Cell,
-    Claim,
     Experiment,
-    Number,
     Record,
     Settings,
-    Summary,
-    names_with,
     results_by_cell,
-    verdict_of,
 )
 from ezgreedy.experiments.readings import POLICIES
-from ezgreedy.results.intervals import mean_interval
+from ezgreedy.findings.claims import Claim, Number, Summary, names_with, verdict_of
+from ezgreedy.findings.intervals import mean_interval
+
+SOURCE = "paper, Section 5.1 and Figure 3c"
 
 SETTINGS: dict[str, Any] = {
     # Paper: appendix, MountainCar
@@ -38,7 +35,7 @@ SETTINGS: dict[str, Any] = {
     # The paper does not say:
     "num_episodes": 200,
     "coupling": None,
-    "ranges": [[-1.2, 0.6], [-0.07, 0.07]],  # all states that there are
+    "ranges": [[-1.2, 0.6], [-0.07, 0.07]],  # the whole state space
     "scales_step_sizes": True,  # by 1/‖c‖, as the basis's authors do
     "bounds_step_size": False,
     "initial_variance": 0.0,
@@ -58,7 +55,7 @@ SETTINGS: dict[str, Any] = {
     "num_bins": 12,
     "num_trials": 50,
     "num_trials_per_seed": 2,
-    "early_episodes": 50,  # "sooner" is judged by the mean return of the first of them
+    "early_episodes": 50,  # "sooner" is judged by the mean return of these first episodes
     "curve_block": 5,
     "bootstrap_seed": 0,
 }
@@ -81,7 +78,8 @@ def cells(settings: Settings) -> list[Cell]:
 def run_seed(settings: Settings, seed: int) -> dict[str, Any]:
     """One agent's returns and lengths, or one seed's trials of a map."""
     from ezgreedy.envs import mountain_car as car
-    from ezgreedy.kernels.linear import Axis, Domain
+    from ezgreedy.kernels.pure_exploration import Axis
+    from ezgreedy.kernels.sarsa_runs import Domain
 
     if settings["kind"] == "learning":
         return study.learned(Domain.MOUNTAIN_CAR, settings, seed)
@@ -100,15 +98,15 @@ def summarise(settings: Settings, records: Sequence[Record]) -> Summary:
     names = [_DEFAULT, *settings["readings"]]
     claims = [
         _claim_of_performance(settings, results, names, rng),
-        study.coverage_claim("MountainCar", results, {"map": ("eps, map", "ez, map")}, rng),
+        study.coverage_claim("MountainCar", results, {"map": ("eps, map", "ez, map")}, rng, SOURCE),
     ]
     shown = [
         (_DEFAULT, "returns", "return"),
         (_DEFAULT, "lengths", "steps to the goal or limit"),
         *((name, "returns", "return") for name in settings["readings"]),
     ]
-    blocks = [
-        study.learning_block(
+    panels = [
+        study.learning_panel(
             name,
             {policy: results[f"{policy}, {name}"] for policy in POLICIES},
             measure,
@@ -119,17 +117,16 @@ def summarise(settings: Settings, records: Sequence[Record]) -> Summary:
         for name, measure, label in shown
     ]
     maps = {policy: study.mean_map(results[f"{policy}, map"]) for policy in POLICIES}
-    return Summary(claims, {interactive.KEY: blocks, "first_visits": maps})
+    return Summary(claims, panels, {"first_visits": maps})
 
 
 def draw(settings: Settings, summary: Summary, directory: Path) -> list[Path]:
     """Learning curves of the default and of the other readings, and the maps."""
-    blocks = summary.data[interactive.KEY]
-    main, readings = blocks[:2], blocks[2:]
+    main, readings = summary.panels[:2], summary.panels[2:]
     maps = [summary.data["first_visits"][policy] for policy in POLICIES]
     return [
-        *study.save_blocks(main, directory / "learning_curves"),
-        *(study.save_blocks(readings, directory / "readings") if readings else []),
+        *study.save_panels(main, directory / "learning_curves"),
+        *(study.save_panels(readings, directory / "readings") if readings else []),
         *study.save_maps(
             maps, ("position", "velocity"), settings["num_walk_steps"], directory / "first_visits"
         ),
@@ -167,6 +164,7 @@ def _claim_of_performance(
         "the difference lies above 0. Readings vary what the paper leaves open: step sizes α/‖c‖ "
         "or α for all features, random or first greedy ties, weights 0 or N(0, 0.001) at first.",
         key_numbers=names_with(numbers, "εz − ε"),
+        source=SOURCE,
     )
 
 

@@ -1,7 +1,7 @@
 """What do the two experiments with linear function approximation share?
 
 Learning curves of two policies in one of the linear domains, first-visit maps of both under pure
-exploration, and the sentences of the paper that they are judged by.
+exploration, and the paper's sentences about them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,16 +10,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ezgreedy.experiments import interactive
-from ezgreedy.experiments.experiment import Claim, Number, Settings, Verdict, names_with
+from ezgreedy.experiments.experiment import Settings
 from ezgreedy.experiments.readings import POLICIES
 from ezgreedy.exploration.durations import DurationLaw, Fixed, Zeta
-from ezgreedy.figures import palette
+from ezgreedy.figures import colours
+from ezgreedy.findings.claims import Claim, Number, Verdict, names_with
+from ezgreedy.findings.intervals import Interval, mean_interval, ratio_interval
+from ezgreedy.findings.maps import ColourScale
+from ezgreedy.findings.panels import Curve, Panel
 from ezgreedy.requirements import FloatArray
-from ezgreedy.results.intervals import Interval, mean_interval, ratio_interval
 
 if TYPE_CHECKING:
-    from ezgreedy.kernels.linear import Axis, Domain, Exploration
+    from ezgreedy.kernels.policies import Exploration
+    from ezgreedy.kernels.pure_exploration import Axis
+    from ezgreedy.kernels.sarsa_runs import Domain
 
 Results = Mapping[str, Sequence[Mapping[str, Any]]]
 
@@ -31,16 +35,16 @@ def durations_of(settings: Settings) -> DurationLaw:
 
 def exploration_of(settings: Settings, epsilon: float) -> "Exploration":
     """The policy at this ε, as kernels take it."""
-    from ezgreedy.kernels.linear import Exploration
+    from ezgreedy.kernels.policies import exploration
 
-    return Exploration(epsilon, durations_of(settings), settings["carries_over_episodes"])
+    return exploration(epsilon, durations_of(settings), settings["carries_over_episodes"])
 
 
 def learned(domain: "Domain", settings: Settings, seed: int) -> dict[str, Any]:
     """One agent's returns and episode lengths, or the episode in which it diverged."""
     from ezgreedy.agents.features import FourierBasis
-    from ezgreedy.agents.linear import SarsaLambda, SarsaSettings
-    from ezgreedy.kernels.linear import NUM_ACTIONS, Episodes, learn_by_sarsa
+    from ezgreedy.agents.sarsa_lambda import SarsaLambda, SarsaSettings
+    from ezgreedy.kernels.sarsa_runs import NUM_ACTIONS, Episodes, learn_by_sarsa
 
     ranges = [(low, high) for low, high in settings["ranges"]]
     agent = SarsaLambda(
@@ -75,15 +79,15 @@ def walked(
 ) -> dict[str, Any]:
     """A seed's share of the trials of a first-visit map; a trial is a lane of seed 0.
 
-    Trials are dealt out to the first seeds until there are `num_trials`.
+    Trials are assigned to the first seeds until there are `num_trials`.
     """
-    from ezgreedy.kernels.linear import first_visits
+    from ezgreedy.kernels.pure_exploration import binned_first_visits
 
     count = settings["num_trials_per_seed"]
     lanes = range(settings["num_trials"])[seed * count : (seed + 1) * count]
     if not lanes:
         return {"map": None, "means": [], "rewarded": [], "never": []}
-    visits = first_visits(
+    visits = binned_first_visits(
         domain, exploration_of(settings, 1.0), axes, settings["num_walk_steps"], lanes, 0
     )
     return {
@@ -95,14 +99,14 @@ def walked(
 
 
 def finished(entries: Sequence[Mapping[str, Any]], measure: str = "returns") -> FloatArray:
-    """A measure of the runs that did not diverge, [runs, episodes]; a diverged one is no result."""
+    """A measure of the runs that did not diverge, [runs, episodes]."""
     return np.array(
         [entry[measure] for entry in entries if entry[measure] and entry["diverged_in"] is None],
         dtype=np.float64,
     )
 
 
-def learning_block(
+def learning_panel(
     title: str,
     entries: Mapping[str, Sequence[Mapping[str, Any]]],
     measure: str,
@@ -110,16 +114,16 @@ def learning_block(
     rng: np.random.Generator,
     *,
     y_label: str,
-) -> dict[str, Any]:
+) -> Panel:
     """The mean over runs of blocks of `width` episodes, for every policy that has a finished run.
 
     Args:
-        title: what is learned.
-        entries: the results of each policy's runs.
-        measure: what of them is shown.
-        width: episodes averaged over.
-        rng: where intervals are drawn from.
-        y_label: what the measure is called.
+        title: heading.
+        entries: results of each policy's runs.
+        measure: the measure to show.
+        width: episodes in a block.
+        rng: random generator of the resamples.
+        y_label: name of the measure.
     """
     lines = []
     for policy, label in POLICIES.items():
@@ -130,37 +134,36 @@ def learning_block(
             points = [mean_interval(column, rng, repeats=500) for column in blocks.mean(axis=2).T]
             mean, low, high = ([point[i] for point in points] for i in range(3))
             episodes = [(block + 1) * width for block in range(num_blocks)]
-            colour = palette.POLICY_COLOURS[policy]
-            lines.append(interactive.Curve(label, episodes, mean, low, high, colour))
-    return interactive.curves_block(title, lines, x_label="episode", y_label=y_label)
+            colour = colours.POLICY_COLOURS[policy]
+            lines.append(Curve(label, episodes, mean, low, high, colour))
+    return Panel(title, lines, x_label="episode", y_label=y_label)
 
 
-def save_blocks(blocks: Sequence[Mapping[str, Any]], path: Path) -> list[Path]:
-    """Learning curves, one panel beside the other."""
+def save_panels(panels: Sequence[Panel], path: Path) -> list[Path]:
+    """Saves learning curves, panels side by side."""
     from ezgreedy.figures import curves, style
 
-    panels = [curves.panel_of(block) for block in blocks]
     return style.save(curves.learning_curves(panels), path)
 
 
 def save_maps(
     maps: Sequence[Any], axis_labels: tuple[str, str], num_steps: int, path: Path
 ) -> list[Path]:
-    """First-visit maps of ε- and εz-greedy, side by side; the vertical coordinate points up."""
+    """Saves first-visit maps of ε- and εz-greedy side by side; the vertical axis points up."""
     from ezgreedy.figures import heatmaps, style
 
     figure = heatmaps.first_visit_maps(
         [[np.array(cells)[::-1] for cells in maps]],
         row_labels=[""],
         column_labels=list(POLICIES.values()),
-        scale=heatmaps.Scale(num_steps),
+        scale=ColourScale(num_steps),
         axis_labels=axis_labels,
     )
     return style.save(figure, path)
 
 
 def mean_map(entries: Sequence[Mapping[str, Any]]) -> list[list[float]]:
-    """The map of all trials, as JSON holds it."""
+    """The mean map of all trials, as JSON values."""
     maps = [entry["map"] for entry in entries if entry["map"] is not None]
     return list(np.mean(maps, axis=0).round(1).tolist())
 
@@ -171,7 +174,7 @@ def trials(entries: Sequence[Mapping[str, Any]], measure: str) -> list[float]:
 
 
 def difference_interval(above: FloatArray, below: FloatArray, rng: np.random.Generator) -> Interval:
-    """mean(above) − mean(below) for runs with the same seeds, which differ in policy alone."""
+    """mean(above) − mean(below) for runs with the same seeds, which differ only in policy."""
     if len(above) == len(below):
         return mean_interval(above - below, rng)
     ends = mean_interval(above, rng), mean_interval(below, rng)
@@ -180,15 +183,20 @@ def difference_interval(above: FloatArray, below: FloatArray, rng: np.random.Gen
 
 
 def coverage_claim(
-    place: str, results: Results, cells: Mapping[str, tuple[str, str]], rng: np.random.Generator
+    place: str,
+    results: Results,
+    cells: Mapping[str, tuple[str, str]],
+    rng: np.random.Generator,
+    source: str,
 ) -> Claim:
     """Judges "significantly better coverage" by the mean first-visit time over all bins.
 
     Args:
-        place: the domain's name.
-        results: of all cells.
+        place: name of the domain.
+        results: results of all cells.
         cells: for every map, the names of its ε- and its εz-greedy cell.
-        rng: of the intervals.
+        rng: random generator of the resamples.
+        source: where the paper says this.
     """
     numbers: dict[str, Number] = {}
     is_better = []
@@ -216,4 +224,5 @@ def coverage_claim(
         "Mean steps to the first visit over all bins, never-visited bins counted as the number of "
         "steps, as in the paper; it holds if the whole interval of the ratio lies below 1.",
         key_numbers=names_with(numbers, "ratio εz/ε"),
+        source=source,
     )

@@ -1,7 +1,7 @@
 """Which policy do these settings name, and how do two policies compare?
 
-What the tabular experiments share: the settings through which the paper's open choices about
-εz-greedy are named, and curves with intervals.
+Shared by the tabular experiments: settings that name the paper's open choices about εz-greedy, and
+curves with intervals.
 """
 
 from collections.abc import Sequence
@@ -13,14 +13,15 @@ from numpy.typing import ArrayLike
 from ezgreedy import requirements as require
 from ezgreedy.experiments.experiment import Settings
 from ezgreedy.exploration.durations import DurationLaw, Fixed, PlusOne, Zeta
-from ezgreedy.results.intervals import mean_interval
+from ezgreedy.findings.intervals import mean_interval
+from ezgreedy.findings.panels import Curve
 
 if TYPE_CHECKING:
-    from ezgreedy.kernels.tabular import Exploration
+    from ezgreedy.kernels.policies import Exploration
 
 POLICIES = {"eps": "ε-greedy", "ez": "εz-greedy"}
 
-# εz-greedy as the paper's text has it, with a name for every choice.
+# εz-greedy as in the paper's text, with a name for every choice.
 EZ_SETTINGS: dict[str, Any] = {
     "mu": 2.0,
     "cap": 10_000,  # Paper: all experiments but Rainbow's
@@ -41,13 +42,13 @@ def law_of(settings: Settings) -> DurationLaw:
 
 def policy_of(settings: Settings, epsilon: float) -> "Exploration":
     """The policy of `settings["policy"]` as kernels take it."""
-    from ezgreedy.kernels.tabular import exploration
+    from ezgreedy.kernels.policies import exploration
 
     return exploration(epsilon, law_of(settings), settings["carries_over_episodes"])
 
 
 def binned(values: ArrayLike, num_bins: int) -> list[float]:
-    """Means over successive equal parts of a row, [num_bins]; a rest at the end is left out."""
+    """Means over successive equal parts of a row, [num_bins]; a remainder is left out."""
     row = np.asarray(values, dtype=np.float64)
     width = len(row) // num_bins
     means: list[float] = row[: width * num_bins].reshape(num_bins, width).mean(axis=1).tolist()
@@ -60,11 +61,14 @@ def middles(num_episodes: int, num_bins: int) -> list[float]:
     return [(index + 0.5) * width for index in range(num_bins)]
 
 
-def curve(rows: Sequence[Sequence[float]], rng: np.random.Generator) -> dict[str, list[float]]:
-    """Mean and interval at every point of curves, one for each seed."""
+def mean_curve(
+    label: str,
+    x: ArrayLike,
+    rows: Sequence[Sequence[float]],
+    rng: np.random.Generator,
+    colour: str | None = None,
+) -> Curve:
+    """The mean of curves, one for each seed, with its interval at every point."""
     points = [mean_interval(column, rng) for column in np.asarray(rows).T]
-    return {
-        "mean": [round(point.value, 6) for point in points],
-        "low": [round(point.low, 6) for point in points],
-        "high": [round(point.high, 6) for point in points],
-    }
+    mean, low, high = ([round(point[part], 6) for point in points] for part in range(3))
+    return Curve(label, x, mean, low, high, colour)

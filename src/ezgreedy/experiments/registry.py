@@ -1,6 +1,5 @@
-"""Which experiments are there? They are found by id; unknown ids are answered with near ones."""
+"""Which experiments are there? Found by id; an unknown id is refused with the nearest ones."""
 
-import difflib
 import importlib
 from collections.abc import Sequence
 from functools import cache
@@ -8,7 +7,7 @@ from functools import cache
 from ezgreedy import requirements as require
 from ezgreedy.experiments.experiment import Experiment
 
-# In the order of the paper. Each module defines EXPERIMENT, and imports what is heavy (numba,
+# In the order of the paper. Each module defines EXPERIMENT, and imports heavy packages (numba,
 # matplotlib) only inside its functions, so that listing stays quick.
 _MODULES = (
     "fig1_gridworld_coverage",
@@ -33,7 +32,7 @@ def experiments() -> dict[str, Experiment]:
 
 
 def find(ids: Sequence[str]) -> list[Experiment]:
-    """The experiments with these ids, each once; those that `study` suffices for if none."""
+    """The experiments with these ids, each once; without ids, all that need only `study`."""
     known = experiments()
     default = [name for name, experiment in known.items() if experiment.is_default]
     return [_find_one(name, known) for name in dict.fromkeys(ids or default)]
@@ -42,6 +41,4 @@ def find(ids: Sequence[str]) -> list[Experiment]:
 def _find_one(name: str, known: dict[str, Experiment]) -> Experiment:
     if name in known:
         return known[name]
-    near = difflib.get_close_matches(name, known, n=3, cutoff=0.6)
-    hint = f" (did you mean {' or '.join(near)}?)" if near else ""
-    raise require.refuse("experiment", f"be one that `ezgreedy list` shows{hint}", name)
+    raise require.refuse_name("experiment", "be one that `ezgreedy list` shows", name, known)

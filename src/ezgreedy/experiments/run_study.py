@@ -1,8 +1,8 @@
-"""Experiments whose seeds are training runs: what runs say, judged as other experiments are.
+"""Experiments whose seeds are training runs, judged as other experiments are.
 
-A run takes minutes to days, so runs are made by `ezgreedy sweep`, which continues after every
-interruption, and judged apart from that by `ezgreedy judge`. What a study concludes stands where
-that of other experiments does, and in the same form.
+A run takes minutes to days. `ezgreedy sweep` makes the runs and continues after every interruption;
+`ezgreedy judge` judges them in a separate step. A study's conclusions are stored where those of
+other experiments are, in the same form.
 """
 
 import importlib
@@ -14,12 +14,10 @@ from typing import Any
 
 from ezgreedy import __version__
 from ezgreedy import requirements as require
-from ezgreedy.atari.games import near
-from ezgreedy.experiments.experiment import Summary
-from ezgreedy.experiments.runner import SUMMARY_FILE
+from ezgreedy.findings.claims import Summary
+from ezgreedy.findings.finding import Finding, write_finding
 from ezgreedy.results.runs import Run, read_run, run_directories
-from ezgreedy.results.store import write_json_atomically
-from ezgreedy.running.enclosure import require_apart
+from ezgreedy.runs.output_paths import require_apart
 
 # Each module defines STUDY.
 _MODULES = ("atari100k", "deep_durations")
@@ -27,16 +25,15 @@ _MODULES = ("atari100k", "deep_durations")
 
 @dataclass(frozen=True)
 class RunStudy:
-    """A question to runs.
+    """A question for runs to answer.
 
     Args:
-        id: its name on the command line and of its directory.
-        title: what it is.
-        shows: one line on what there is to see.
-        criteria: what turns numbers into verdicts, by name.
-        commands: what makes the runs.
-        summarise: runs ↦ claims, tables and figure data; a claim whose runs are not all there is
-            left out.
+        id: name on the command line and of the directory.
+        title: heading.
+        shows: one line on what it shows.
+        criteria: numbers that decide verdicts, by name.
+        commands: commands that make the runs.
+        summarise: runs ↦ claims, tables and figure data; claims with missing runs are left out.
         draw: (summary, directory) ↦ the figure files written there.
     """
 
@@ -50,36 +47,35 @@ class RunStudy:
 
     @property
     def command(self) -> str:
-        """What judges runs."""
+        """The command that judges runs."""
         return f"ezgreedy judge {self.id}"
 
 
 @cache
 def run_studies() -> dict[str, RunStudy]:
-    """All of them by id."""
+    """All studies by id."""
     modules = (importlib.import_module(f"ezgreedy.experiments.{name}") for name in _MODULES)
     return {module.STUDY.id: module.STUDY for module in modules}
 
 
 def find(name: str) -> RunStudy:
-    """The study of that id; an unknown one is refused with the nearest."""
+    """The study with this id; an unknown id is refused with the nearest one."""
     known = run_studies()
     if name not in known:
-        rule = f"be one of {', '.join(known)}{near(name, list(known))}"
-        raise require.refuse("study", rule, name)
+        raise require.refuse_name("study", f"be one of {', '.join(known)}", name, known)
     return known[name]
 
 
 def judge(study: RunStudy, sources: Sequence[Path], out: Path) -> tuple[Summary, int]:
-    """Writes what runs say to OUT/ID: summary.json and figures.
+    """Judges runs, and writes summary.json and figures to OUT/ID.
 
     Args:
-        study: which.
+        study: the study to judge.
         sources: runs, sweeps, collections or directories of runs.
         out: the directory that holds the experiments' directories.
 
     Returns:
-        The summary, and how many runs it used.
+        The summary, and the number of distinct runs.
     """
     directories = [path for source in sources for path in run_directories(source)]
     if not directories:
@@ -93,21 +89,17 @@ def judge(study: RunStudy, sources: Sequence[Path], out: Path) -> tuple[Summary,
     directory.mkdir(parents=True, exist_ok=True)
     files = study.draw(summary, directory)
     num_seeds = max((run.seed for run in runs), default=0) + 1
-    write_json_atomically(
-        directory / SUMMARY_FILE,
-        {
-            "id": study.id,
-            "title": study.title,
-            "shows": study.shows,
-            "claims": [claim.as_json() for claim in summary.claims],
-            "tables": [table.as_json() for table in summary.tables],
-            "seeds": num_seeds,
-            "settings": dict(study.criteria),
-            "version": __version__,
-            "command": "; ".join([*study.commands, f"ezgreedy judge {study.id} DIR"]),
-            "seconds": None,
-            "figures": [file.name for file in files],
-            "data": dict(summary.data),
-        },
+    finding = Finding(
+        id=study.id,
+        title=study.title,
+        shows=study.shows,
+        summary=summary,
+        seeds=num_seeds,
+        settings=study.criteria,
+        version=__version__,
+        command="; ".join([*study.commands, f"ezgreedy judge {study.id} DIR"]),
+        seconds=None,
+        figures=files,
     )
+    write_finding(finding, directory)
     return summary, len(runs)

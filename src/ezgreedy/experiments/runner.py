@@ -1,10 +1,10 @@
 """How is an experiment run, continued and concluded?
 
 Every experiment has a directory: `settings.json` says what is run, `results.jsonl` gains a line for
-every finished job, and when all are there `summary.json` and the figures are made from them. A run
-that is interrupted or fails keeps its finished jobs; its summary is written only once it is whole.
-Nothing is written before all directories have been checked, and nothing is ever overwritten but
-what an experiment concludes.
+every finished job, and once all jobs are done, `summary.json` and the figures are made from them. A
+run that is interrupted or fails keeps its finished jobs; its summary is written only when it is
+complete. Nothing is written before all directories have been checked, and only an experiment's
+conclusions are ever overwritten.
 """
 
 import json
@@ -16,29 +16,30 @@ from typing import Any
 
 from ezgreedy import __version__
 from ezgreedy import requirements as require
-from ezgreedy.experiments.experiment import Cell, Experiment, Record, Scale, Settings, Summary
-from ezgreedy.experiments.overrides import overridden
-from ezgreedy.experiments.progress import ProgressReport
+from ezgreedy.experiments.experiment import Cell, Experiment, Record, Scale, Settings
 from ezgreedy.experiments.workers import Job, Outcome, WorkerDied, Workers
+from ezgreedy.findings.claims import Summary
+from ezgreedy.findings.finding import Finding, write_finding
+from ezgreedy.named_settings import split_change, with_change
 from ezgreedy.results.store import DRAFT_SUFFIX, ResultLog, read_results, write_json_atomically
-from ezgreedy.running.enclosure import EXPERIMENT_FILE, require_apart
+from ezgreedy.runs.output_paths import EXPERIMENT_FILE, require_apart
+from ezgreedy.runs.progress_bar import ProgressBar
 
 SETTINGS_FILE = EXPERIMENT_FILE
 RESULTS_FILE = "results.jsonl"
-SUMMARY_FILE = "summary.json"
 
 _FAILURES_TOLD = 10
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What the user asked for.
+    """The user's request.
 
     Args:
         out: the directory that holds the experiments' directories.
         scale: quick, the paper's, or full.
-        num_seeds: seeds of every experiment; each experiment's own number if None.
-        num_processes: how many jobs run at once.
+        num_seeds: number of seeds of every experiment; each experiment's own number if None.
+        num_processes: number of jobs that run at once.
         resumes: whether to continue what `out` already holds.
         changes: settings that differ from the scale's, each as NAME=VALUE.
     """
@@ -57,8 +58,8 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Run:
-    """One experiment of a plan, and where it stands."""
+class PlannedRun:
+    """One experiment of a plan, and its progress."""
 
     experiment: Experiment
     settings: Settings
@@ -70,7 +71,7 @@ class Run:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What must not change between the first job and the last, as settings.json holds it."""
+        """What must not change between the first job and the last, as stored in settings.json."""
         return {
             "id": self.experiment.id,
             "version": __version__,
@@ -79,7 +80,7 @@ class Run:
 
     @property
     def jobs(self) -> list[Job]:
-        """What is left to run: seed by seed, so that an interruption leaves whole seeds."""
+        """The jobs left to run, seed by seed, so that an interruption leaves whole seeds."""
         return [
             Job(self.experiment.run_seed, cell.name, {**self.settings, **cell.settings}, seed)
             for seed in range(self.num_seeds)
@@ -91,12 +92,12 @@ class Run:
 def reproduce(experiments: Sequence[Experiment], plan: Plan) -> int:
     """Runs experiments one after the other; returns the exit code.
 
-    0 if all were concluded, 1 if a job failed, 130 if the user stopped it. What cannot be begun
-    (a directory of something else, damaged results, other settings) raises ValueError.
+    0 if all were concluded, 1 if a job failed, 130 if the user stopped it. An experiment that
+    cannot start (foreign directory, damaged results, other settings) raises ValueError.
     """
     runs = [prepared(experiment, plan) for experiment in experiments]
     is_whole = True
-    with ProgressReport() as report:
+    with ProgressBar("jobs done") as report:
         try:
             with Workers(plan.num_processes) as workers:
                 for run in runs:
@@ -110,11 +111,13 @@ def reproduce(experiments: Sequence[Experiment], plan: Plan) -> int:
     return 0 if is_whole else 1
 
 
-def prepared(experiment: Experiment, plan: Plan) -> Run:
-    """Checks that an experiment can be begun or continued where the plan says; writes nothing."""
+def prepared(experiment: Experiment, plan: Plan) -> PlannedRun:
+    """Checks that an experiment can start or continue as planned; writes nothing."""
     experiment.check_installed()
-    settings = overridden(experiment.settings_at(plan.scale), plan.changes)
-    run = Run(
+    settings = experiment.settings_at(plan.scale)
+    for change in plan.changes:
+        settings = with_change(settings, *split_change(change), {}, experiment.id)
+    run = PlannedRun(
         experiment=experiment,
         settings=settings,
         cells=experiment.cells(settings),
@@ -134,11 +137,11 @@ def prepared(experiment: Experiment, plan: Plan) -> Run:
     if stored:
         _check_identity(run)
     finished = frozenset((record["cell"], record["seed"]) for record in stored)
-    return Run(**{**vars(run), "finished": finished})
+    return PlannedRun(**{**vars(run), "finished": finished})
 
 
 def _command(experiment: Experiment, plan: Plan) -> str:
-    """What to type to get the same numbers; neither --jobs nor --out changes them."""
+    """The command that gives the same numbers; neither --jobs nor --out changes them."""
     words = ["ezgreedy", "reproduce", experiment.id]
     if plan.scale != "paper":
         words.append(f"--{plan.scale}")
@@ -148,7 +151,7 @@ def _command(experiment: Experiment, plan: Plan) -> str:
     return " ".join(words)
 
 
-def _check_directories(run: Run, plan: Plan) -> None:
+def _check_directories(run: PlannedRun, plan: Plan) -> None:
     for directory in (plan.out, run.directory):
         if directory.exists() and not directory.is_dir():
             raise require.refuse("--out", "be a directory", str(directory))
@@ -184,8 +187,8 @@ def _stored_identity(directory: Path) -> dict[str, Any]:
     raise ValueError(f"{path} is not the settings of an experiment; choose another --out")
 
 
-def _check_identity(run: Run) -> None:
-    """A run is continued only with the settings it was begun with."""
+def _check_identity(run: PlannedRun) -> None:
+    """A run is continued only with the settings it was started with."""
     before, now = _stored_identity(run.directory), run.identity
     difference = _difference(
         {"version": before["version"], **before["settings"]},
@@ -205,21 +208,23 @@ def _difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     return ""
 
 
-def _carried_out(run: Run, workers: Workers, report: ProgressReport) -> bool:
-    """Runs what is left of an experiment and concludes it; whether it could be concluded."""
+def _carried_out(run: PlannedRun, workers: Workers, report: ProgressBar) -> bool:
+    """Runs the rest of an experiment and concludes it; returns whether that succeeded."""
     run.directory.mkdir(parents=True, exist_ok=True)
     if not run.finished:
         write_json_atomically(run.directory / SETTINGS_FILE, run.identity)
     jobs = run.jobs
     num_jobs = len(run.cells) * run.num_seeds
-    report.begin(run.experiment.id, num_jobs, num_jobs - len(jobs))
+    num_done = num_jobs - len(jobs)
+    report.begin(run.experiment.id, num_jobs, num_done)
     failures = []
     with ResultLog(run.directory / RESULTS_FILE) as log:
         for outcome in workers.outcomes(jobs):
             error = _stored(outcome, log)
             if error:
                 failures.append(f"{outcome.job.cell}, seed {outcome.job.seed}: {error}")
-            report.advance()
+            num_done += 1
+            report.show(num_done)
     if failures:
         _tell_failures(run, failures, report)
         return False
@@ -228,7 +233,7 @@ def _carried_out(run: Run, workers: Workers, report: ProgressReport) -> bool:
 
 
 def _stored(outcome: Outcome, log: ResultLog) -> str:
-    """Appends the outcome of a job that succeeded; why not, in words, if it did not."""
+    """Appends the outcome of a successful job; returns an error message, empty on success."""
     if outcome.result is None:
         return outcome.error
     try:
@@ -245,7 +250,7 @@ def _stored(outcome: Outcome, log: ResultLog) -> str:
     return ""
 
 
-def _tell_failures(run: Run, failures: Sequence[str], report: ProgressReport) -> None:
+def _tell_failures(run: PlannedRun, failures: Sequence[str], report: ProgressBar) -> None:
     for failure in failures[:_FAILURES_TOLD]:
         report.say(f"{run.experiment.id}: failed: {failure}")
     if len(failures) > _FAILURES_TOLD:
@@ -256,32 +261,29 @@ def _tell_failures(run: Run, failures: Sequence[str], report: ProgressReport) ->
     )
 
 
-def _conclude(run: Run, report: ProgressReport) -> None:
-    """Makes the summary and the figures from what is stored."""
+def _conclude(run: PlannedRun, report: ProgressBar) -> None:
+    """Makes the summary and the figures from the stored results."""
     records, seconds = _records(run)
     summary = run.experiment.summarise(run.settings, records)
     files = run.experiment.draw(run.settings, summary, run.directory)
-    write_json_atomically(
-        run.directory / SUMMARY_FILE,
-        {
-            "id": run.experiment.id,
-            "title": run.experiment.title,
-            "shows": run.experiment.shows,
-            "claims": [claim.as_json() for claim in summary.claims],
-            "seeds": run.num_seeds,
-            "settings": run.identity["settings"],
-            "version": __version__,
-            "command": run.command,
-            "seconds": round(seconds, 1),
-            "figures": [str(file.relative_to(run.directory)) for file in files],
-            "data": summary.data,
-        },
+    finding = Finding(
+        id=run.experiment.id,
+        title=run.experiment.title,
+        shows=run.experiment.shows,
+        summary=summary,
+        seeds=run.num_seeds,
+        settings=run.identity["settings"],
+        version=__version__,
+        command=run.command,
+        seconds=round(seconds, 1),
+        figures=files,
     )
+    write_finding(finding, run.directory)
     report.say(f"{run.experiment.id}: {_verdicts(summary)} ({run.directory})")
 
 
-def _records(run: Run) -> tuple[list[Record], float]:
-    """The run's records in order of cells and seeds, and the seconds of computing they took."""
+def _records(run: PlannedRun) -> tuple[list[Record], float]:
+    """The run's records in order of cells and seeds, and their computing time in seconds."""
     stored = {
         (entry["cell"], entry["seed"]): entry
         for entry in read_results(run.directory / RESULTS_FILE)

@@ -1,8 +1,9 @@
-"""Who runs the jobs? This process, or several, with the same outcome for every job.
+"""Where do jobs run? In this process or in several, with the same outcome for every job.
 
-A job is a function of settings and seed. Worker processes are started afresh, so they share no
-state; they never see Ctrl-C, which is this process's to handle; and they end with this process,
-however it ends.
+A job is a function of settings and seed. Worker processes are spawned, so they share no state. They
+ignore Ctrl-C, which this process handles, and they end with this process, however it ends.
+
+The runs of a sweep use another kind of process: see `sweeps.jobs`.
 """
 
 import multiprocessing
@@ -25,7 +26,7 @@ from ezgreedy.experiments.experiment import Settings
 
 @dataclass(frozen=True)
 class Job:
-    """One cell for one seed; `run_seed` must be importable, as its module's top-level function."""
+    """One cell for one seed; `run_seed` must be a module's top-level function, for workers."""
 
     run_seed: Callable[[Settings, int], Mapping[str, Any]]
     cell: str
@@ -35,7 +36,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a job: its result, or the error that ended it."""
+    """The result of a job, or the error that ended it."""
 
     job: Job
     result: Mapping[str, Any] | None
@@ -44,14 +45,14 @@ class Outcome:
 
 
 class WorkerDied(RuntimeError):
-    """A worker process ended without a word, and its pool with it."""
+    """A worker process died without an error message, and its pool with it."""
 
 
 class Workers:
-    """A place to run jobs, open from `with` until its end.
+    """Runs jobs, within a `with` block.
 
     Args:
-        num_processes: how many jobs run at once; with 1 they run in this process.
+        num_processes: number of jobs that run at once; with 1 they run in this process.
     """
 
     def __init__(self, num_processes: int) -> None:
@@ -84,7 +85,7 @@ class Workers:
     ) -> None:
         if self._pool is None:
             return
-        if kind is not None:  # nobody waits for what still runs
+        if kind is not None:  # do not wait for running jobs
             for process in multiprocessing.active_children():
                 process.terminate()
         self._pool.shutdown(wait=True, cancel_futures=True)
@@ -92,7 +93,7 @@ class Workers:
 
 
 def run_job(job: Job) -> Outcome:
-    """Runs one job, here and now."""
+    """Runs one job in this process."""
     begin = time.perf_counter()
     try:
         result, error = job.run_seed(job.settings, job.seed), ""
@@ -125,13 +126,13 @@ def _end_with_parent() -> None:
 
 @contextmanager
 def _interrupts_held_back() -> Iterator[None]:
-    """Delays Ctrl-C to the end of the block, and keeps it from processes started within.
+    """Delays Ctrl-C to the end of the block, and hides it from processes started within.
 
-    Those inherit that the signal is blocked. This process might still receive it through a thread
-    of some library, so its handler waits too.
+    These inherit the blocked signal. This process might still receive it through a thread of some
+    library, so its handler waits too.
     """
     if threading.current_thread() is not threading.main_thread():
-        yield  # Python gives other threads neither handlers nor interrupts
+        yield  # other threads get neither handlers nor interrupts
         return
     held: list[int] = []
     handler = signal.signal(signal.SIGINT, lambda number, frame: held.append(number))

@@ -1,8 +1,8 @@
-"""Which one of finitely many: uniform or by weights, among the legal ones.
+"""How to draw one of finitely many outcomes: uniformly or by weight, among the legal ones.
 
 The paper draws exploratory actions uniformly over all actions, the greedy one included. Weights are
 held as integers, so that their running sums are exact in any order of addition and every backend
-picks alike from the same uniform.
+makes the same pick from the same uniform.
 """
 
 import numpy as np
@@ -17,9 +17,9 @@ class Choice:
     """A distribution over 0 … size − 1 (actions, or options) that a mask can narrow.
 
     Args:
-        size: how many there are.
+        size: number of outcomes.
         weights: one number for each, proportional to its probability; None for uniform.
-        name: what the weights are called in error messages.
+        name: name of the weights in error messages.
     """
 
     def __init__(self, size: int, weights: object = None, name: str = "action_weights") -> None:
@@ -35,13 +35,13 @@ class Choice:
         self.total = int(self.cumulative[-1])
 
     def pick(self, uniforms: FloatArray) -> IntArray:
-        """What each uniform draws when all are legal."""
+        """The outcome that each uniform draws when all are legal."""
         if self.weights is None:
             return (uniforms * self.size).astype(np.int64)
         return np.searchsorted(self.cumulative, uniforms * self.total, side="right")
 
     def pick_legal(self, uniforms: FloatArray, legal: BoolArray) -> IntArray:
-        """What each uniform draws among its row's legal ones; all legal equals `pick`."""
+        """The outcome each uniform draws among its row's legal ones; `pick` if all are legal."""
         cumulative = np.cumsum(self.units * legal, axis=1)
         targets = uniforms * cumulative[:, -1]
         return np.count_nonzero(cumulative <= targets[:, None], axis=1)

@@ -74,7 +74,7 @@ def heads(word: np.uint64, epsilon: float) -> bool:
 
 @jit
 def uniform(word: np.uint64, purpose: np.uint64) -> float:
-    """The uniform that a step's word holds for a purpose other than the coin."""
+    """The uniform of a step's word for a purpose other than the coin."""
     word = word + purpose * _WEYL
     word = (word ^ (word >> _SHIFT_A)) * _MULTIPLIER_A
     word = (word ^ (word >> _SHIFT_B)) * _MULTIPLIER_B
@@ -108,7 +108,7 @@ def explore(
         step: the lane's absolute step count.
         epsilon: probability of starting an option if none runs.
         table: the duration law.
-        num_actions: how many actions there are, all equally likely to be explored.
+        num_actions: number of actions, all equally likely to be explored.
         option_action: the running option's action (anything if none runs).
         remaining: plays of the running option still to come; 0 if none runs.
 

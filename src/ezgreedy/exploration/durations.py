@@ -25,7 +25,7 @@ class InverseTable(NamedTuple):
     """A law's cumulative probabilities and a guide into them, for compiled and tensor code.
 
     n = 1 + #{k : cumulative[k] <= u}. With c = ⌊u·(len(guide) − 1)⌋ that count lies within
-    guide[c] … guide[c + 1], so a scan from guide[c] takes O(1) steps on average whatever the cap.
+    guide[c] … guide[c + 1], so a scan from guide[c] takes O(1) steps on average for any cap.
     """
 
     cumulative: FloatArray
@@ -33,7 +33,7 @@ class InverseTable(NamedTuple):
 
 
 class DurationLaw:
-    """A distribution over durations 1 … cap; subclasses say `cap` and `_weights`."""
+    """A distribution over durations 1 … cap; subclasses define `cap` and `_weights`."""
 
     cap: int
 
@@ -95,9 +95,9 @@ class Zeta(DurationLaw):
     `Fixed(1)`, which is ε-greedy.
 
     Args:
-        mu: the exponent μ, any number from 0 up (the law is finite, so μ ≤ 1 is fine).
+        mu: the exponent μ ≥ 0 (the law is finite, so μ ≤ 1 is fine).
         cap: the longest duration N.
-        tail: what "capped at N" means. "truncate" renormalises over 1 … N; "clip" moves the
+        tail: meaning of "capped at N". "truncate" renormalises over 1 … N; "clip" moves the
             mass of all n > N to N, which needs μ > 1 for the uncapped law to exist.
     """
 
@@ -179,7 +179,7 @@ class PlusOne(DurationLaw):
     """Algorithm 1 read literally: a drawn n is played n + 1 times.
 
     The printed pseudo-code does not decrement on the step that draws n. With `Fixed(1)` it is
-    therefore not ε-greedy, against the text; we keep it for sensitivity studies.
+    therefore not ε-greedy, contrary to the text; we keep it for sensitivity studies.
     """
 
     base: DurationLaw

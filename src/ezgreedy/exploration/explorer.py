@@ -23,16 +23,16 @@ STATE_FORMAT = 1
 
 @dataclass
 class Counters:
-    """What a policy did since it was made, summed over its lanes.
+    """What a policy has done since it was made, summed over its lanes.
 
     Args:
         steps: decisions and continuations, frozen lanes not counted.
         explored: steps on which an option acted.
         started: options begun.
-        cut_by_episode_ends: options that an episode end stopped with plays still to come.
+        cut_by_episode_ends: options stopped by an episode end with plays still to come.
         cut_by_masks: options that stopped because their action became illegal.
-        plays_cut: plays that options cut short did not come to.
-        durations: how many options were begun with each duration (for options that know it).
+        plays_cut: plays left when options were cut short.
+        durations: number of options begun with each duration (for options that know it).
     """
 
     steps: int = 0
@@ -52,11 +52,11 @@ class Counters:
 
 
 class Decision(NamedTuple):
-    """What was decided for all lanes on one call, as `probabilities` needs it.
+    """The decision for all lanes on one call, as `probabilities` needs it.
 
     Args:
         exploring: −1 on lanes on which an option acts, else 0.
-        running: plays that each lane's option had to come before the call; 0 on deciding lanes.
+        running: plays that each lane's option had left before the call; 0 on deciding lanes.
         active: lanes that took a step.
         agrees: lanes whose action equals the greedy one (any value where not deciding).
         epsilon: the ε in force, broadcastable to [lanes].
@@ -74,13 +74,13 @@ class Decision(NamedTuple):
 
 
 class Explorer(ABC):
-    """A per-lane ε-coin in front of options; subclasses say what an option is.
+    """A per-lane ε-coin in front of options; subclasses define what an option is.
 
     Args:
-        num_actions: how many actions the environment has.
+        num_actions: number of actions.
         epsilon: probability of starting an option on a step that is not inside one: a number,
             one number per lane, or a function of the lane's absolute step count.
-        lanes: how many environments are stepped together.
+        lanes: number of environments stepped together.
         seed: any non-negative int; with the lane's number it determines the lane's tape.
         first_lane: the fleet-wide number of this batch's first lane.
         carries_over_episodes: let options survive episode ends (a reading of Algorithm 1).
@@ -149,13 +149,13 @@ class Explorer(ABC):
 
     @property
     def counters(self) -> Counters:
-        """What happened so far, summed over lanes."""
+        """Counts of what has happened so far, summed over lanes."""
         return self._counters
 
     @property
     @abstractmethod
     def steps(self) -> IntArray:
-        """How many steps each lane has taken in all, episodes and restarts included, [lanes]."""
+        """Total steps taken by each lane, across episodes and restarts, [lanes]."""
 
     # Episode ends.
 
@@ -257,7 +257,7 @@ class Explorer(ABC):
     def _ask_greedy(
         self, greedy: Callable[[IntArray], IntArray], needed: BoolArray, filler: IntArray
     ) -> IntArray:
-        """Greedy actions [lanes], asked of the function for the needed lanes only."""
+        """Greedy actions [lanes]; the function is called for the needed lanes only."""
         lanes = np.flatnonzero(needed)
         if not lanes.size:
             return filler

@@ -26,7 +26,7 @@ from ezgreedy.exploration.lookahead import Beginnings, Lookahead
 from ezgreedy.exploration.streams import Purpose
 from ezgreedy.requirements import BoolArray, FloatArray, IntArray
 
-# Durations are counted for many calls together; this bounds what is kept meanwhile.
+# Durations are counted once for many calls; this bounds the backlog.
 _CALLS_BETWEEN_COUNTS = 256
 
 
@@ -41,12 +41,12 @@ class EZGreedy(Explorer):
         explore.reset(terminated | truncated)
 
     Args:
-        num_actions: how many actions the environment has.
+        num_actions: number of actions.
         epsilon: probability of *starting* an option on a step that is not inside one: a number,
             one number per lane, or a function of the lane's absolute step count. The share of
             exploratory steps is larger: see `exploratory_share` and `matched_epsilon`.
         durations: the law of the number of plays; `Zeta(mu=2.0, cap=10_000)` by default.
-        lanes: how many environments are stepped together.
+        lanes: number of environments stepped together.
         seed: any non-negative int; with the lane's number it determines the lane's tape.
         first_lane: the fleet-wide number of this batch's first lane.
         action_weights: one number per action, proportional to its chance of being explored;
@@ -95,9 +95,9 @@ class EZGreedy(Explorer):
             starts: bool [lanes], true where this observation is the first of an episode: a
                 running option ends before the decision. The alternative to `reset`.
             active: bool [lanes], the lanes that take a real step now. The others are frozen: they
-                consume nothing, and what is returned for them is meaningless.
+                consume nothing, and the actions returned for them are meaningless.
             legal: bool [lanes, actions]. Options draw among legal actions; an option whose action
-                is no longer legal ends, and its lane decides anew.
+                is no longer legal ends, and its lane decides again.
         """
         if not callable(greedy):
             greedy = require.actions("greedy", greedy, self.lanes, self.num_actions)
@@ -138,7 +138,7 @@ class EZGreedy(Explorer):
     def _still_running(
         self, starts: BoolArray | None, active: BoolArray | None, legal: BoolArray | None
     ) -> tuple[IntArray, tuple[int, int]]:
-        """Plays left [lanes] once episode starts and masks have ended options; how many ended."""
+        """Plays left [lanes] once episode starts and masks have ended options; numbers ended."""
         running = self._remaining
         num_cut = num_masked = 0
         if starts is not None and not self.carries_over_episodes:
@@ -167,8 +167,8 @@ class EZGreedy(Explorer):
             begins &= active[drawn.lanes]
         chosen = begins.nonzero()[0]
         fresh = drawn.lanes[chosen]
-        # An idle lane's option action is nobody's business and may be written at once; but an
-        # option that ends only if this call succeeds must stay as it is until then.
+        # Nothing reads an idle lane's option action, so it may be written at once; but an option
+        # that ends only if this call succeeds must stay as it is until then.
         option_actions = self._option_actions
         if running is not self._remaining:
             option_actions = option_actions.copy()
@@ -197,7 +197,7 @@ class EZGreedy(Explorer):
 
     @property
     def steps(self) -> IntArray:
-        """How many steps each lane has taken in all, [lanes]."""
+        """Total steps taken by each lane, [lanes]."""
         return self._lookahead.steps
 
     def _epsilon_changed(self) -> None:
@@ -205,7 +205,7 @@ class EZGreedy(Explorer):
 
     @property
     def counters(self) -> Counters:
-        """What happened so far, summed over lanes."""
+        """Counts of what has happened so far, summed over lanes."""
         self._count_begun()
         counters = self._counters
         counters.steps = int(self.steps.sum())
@@ -219,7 +219,7 @@ class EZGreedy(Explorer):
             self._begun.clear()
 
     def _count_ended(self, running: IntArray, num_cut: int, num_masked: int) -> None:
-        """Counts options that ended early, leaving `running` plays [lanes] of those before."""
+        """Counts options that ended early; `running` are the plays left after that, [lanes]."""
         self._counters.cut_by_episode_ends += num_cut
         self._counters.cut_by_masks += num_masked
         self._counters.plays_cut += int((self._remaining - running).sum())
@@ -258,9 +258,9 @@ class EZGreedy(Explorer):
 
 
 class EpsilonGreedy(EZGreedy):
-    """Plain ε-greedy, as the case of εz-greedy in which every option lasts one step.
+    """Plain ε-greedy: the case of εz-greedy in which every option lasts one step.
 
-    On the same seed it tosses the same coins and draws the same actions as any `EZGreedy`, which
+    With the same seed it tosses the same coins and draws the same actions as any `EZGreedy`, which
     makes paired comparisons fair. Arguments are those of `EZGreedy`, without durations.
     """
 

@@ -2,7 +2,7 @@
 
 Every draw is a hash of (seed, lane, step, purpose), so what a lane would do on its coming steps if
 it were free to decide is already fixed. Computing whole blocks of it spreads NumPy's cost per call
-over many steps. A block is only a memory of pure functions: dropping it changes nothing but speed.
+over many steps. A block is only a cache of pure functions: dropping it changes nothing but speed.
 """
 
 from typing import NamedTuple
@@ -53,7 +53,7 @@ class Lookahead:
         return self._block_start + self._row
 
     def forget(self, steps: IntArray) -> None:
-        """Drops what was drawn ahead and goes on from these step counts."""
+        """Drops the draws ahead and continues from these step counts."""
         self._block_start = steps
         self._block: list[Beginnings] = []
         self._row = 0
@@ -74,12 +74,12 @@ class Lookahead:
     def _draw_block(self, streams: Streams, epsilon: Epsilon) -> None:
         start = self.steps
         num_lanes = len(start)
-        # Twice as far each time: a policy whose ε is set anew on every step never looks far ahead.
+        # Twice as far each time: a policy whose ε is reset on every step never looks far ahead.
         most = max(1, min(_MOST_ROWS, _LARGEST_BLOCK // num_lanes))
         if callable(epsilon) and not isinstance(epsilon, Linear):
-            most = 1  # a user's function may read the world: it is asked when its step has come
+            most = 1  # a user's function may read outside state: it is called when its step comes
         num_rows = min(max(1, 2 * len(self._block)), most)
-        # One column speaks for all lanes while they are in step.
+        # One column serves all lanes while they are in step.
         columns = start[:1] if (start == start[0]).all() else start
         steps = columns + np.arange(num_rows)[:, None]
         epsilons = epsilon_at(epsilon, steps)

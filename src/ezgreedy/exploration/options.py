@@ -22,13 +22,13 @@ Memory = Literal["length", "observation", "history"]
 
 @dataclass(frozen=True)
 class History:
-    """h = x_t a_t x_{t+1} … x_{t+k}: what happened since the option began, nothing before.
+    """h = x_t a_t x_{t+1} … x_{t+k}: what has happened since the option began, nothing before.
 
     Args:
         length: k, the plays made so far; 0 when the option begins.
         observation: x_{t+k}, the latest observation (None for options that read only the length).
         observations: x_t … x_{t+k}, kept only for options whose memory is "history".
-        actions: a_t … a_{t+k−1}, likewise.
+        actions: a_t … a_{t+k−1}, kept only for the same options.
     """
 
     length: int
@@ -45,9 +45,9 @@ class Option:
         policy: history ↦ an action, or the probabilities of all actions.
         termination: history ↦ β, the probability of ending before the next play. Asked from the
             first play on, so every option plays at least once.
-        length: how many plays it makes, if that is known when it begins.
-        memory: what policy and termination read of the history. The less, the less is kept.
-        name: how it is called in messages.
+        length: number of plays, if known when the option begins.
+        memory: the part of the history that policy and termination read; only that is kept.
+        name: name shown in messages.
     """
 
     policy: Callable[[History], "int | FloatArray"]
@@ -141,18 +141,18 @@ class OptionSet(ABC):
     """Ω with a sampling distribution p; possibly infinite.
 
     Args:
-        num_actions: how many actions the options choose from.
+        num_actions: number of actions the options choose from.
     """
 
     num_actions: int
 
     @abstractmethod
     def draw(self, choice: float, duration: float, legal: BoolArray | None = None) -> Option:
-        """The option that two uniforms of [0, 1) draw; the same ones always draw the same.
+        """The option that two uniforms of [0, 1) draw; equal uniforms draw equal options.
 
         Args:
-            choice: says which kind of option.
-            duration: says how long, for options whose length is random.
+            choice: uniform that selects the kind of option.
+            duration: uniform that selects the length, for options of random length.
             legal: the actions allowed where it begins, [actions]; None for all.
         """
 
@@ -166,7 +166,7 @@ class OptionSet(ABC):
     def first_actions(self, history: History, legal: BoolArray | None = None) -> FloatArray:
         """The probability that a drawn option first plays each action, [actions].
 
-        Less than 1 in all where some option's first action is illegal: such an option is not begun.
+        Sums to less than 1 if some option's first action is illegal: that option is not begun.
         """
         total = np.zeros(self.num_actions)
         for probability, option in self.branches():
@@ -175,7 +175,7 @@ class OptionSet(ABC):
         return total
 
     def describe(self) -> str:
-        """What a saved state and the policy it is loaded into must agree on."""
+        """A description that a saved state and the policy loading it must agree on."""
         names = ", ".join(
             f"{branch.probability:.6g} {branch.option.name}" for branch in self.branches()
         )
@@ -186,7 +186,7 @@ class ActionRepeats(OptionSet):
     """{ω_an}: every action with every duration; with it `TemporallyExtended` is εz-greedy.
 
     Args:
-        num_actions: how many actions there are.
+        num_actions: number of actions.
         durations: the law of the number of plays; the paper's zeta law by default.
         action_weights: one number per action, proportional to its probability; None for uniform.
     """
@@ -243,7 +243,7 @@ class FiniteOptions(OptionSet):
     """Options written out one by one.
 
     Args:
-        num_actions: how many actions the environment has.
+        num_actions: number of actions.
         options: the members of Ω.
         weights: one number per option, proportional to its probability; None for uniform.
     """
@@ -268,11 +268,11 @@ class TimedPolicies(OptionSet):
     """A user's own policies, each followed for a random duration.
 
     Args:
-        num_actions: how many actions the environment has.
+        num_actions: number of actions.
         policies: functions of the history (by default of its latest observation only).
         durations: the law of the number of plays; the paper's zeta law by default.
         weights: one number per policy, proportional to its probability; None for uniform.
-        memory: what the policies read of the history.
+        memory: the part of the history that the policies read.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """How ε changes with the absolute step count of a lane.
 
-A schedule is a function of how many steps the lane has taken since the policy was made, counted
-across episodes and restarts, never of a training budget: resuming continues where it was. Any
+A schedule is a function of the steps that the lane has taken since the policy was made, counted
+across episodes and restarts, never of a training budget: a resumed run continues where it was. Any
 function of an int will do; the classes here also work elementwise, which tensors need.
 """
 
@@ -70,19 +70,19 @@ def checked_epsilon(epsilon: object, lanes: int) -> Epsilon:
     if array.dtype.kind not in "iuf":
         raise require.refuse_type("epsilon", f"hold numbers, not {array.dtype}", epsilon)
     if array.shape != (lanes,):
-        raise require.refuse("epsilon", f"have shape {(lanes,)}, one number a lane", array.shape)
+        raise require.refuse("epsilon", f"have shape {(lanes,)}, one number per lane", array.shape)
     outside = ~((array >= 0.0) & (array <= 1.0))  # also true for NaN
     if outside.any():
         lane = int(np.flatnonzero(outside)[0])
         received = require.Described(f"{array[lane]} at position {lane}")
         raise require.refuse("epsilon", "lie in [0, 1]", received)
     checked: FloatArray = array.astype(np.float64)
-    checked.setflags(write=False)  # to change it, assign the policy's `epsilon` anew
+    checked.setflags(write=False)  # to change it, assign to the policy's `epsilon`
     return checked
 
 
 def epsilon_at(epsilon: Epsilon, steps: np.ndarray[Any, np.dtype[np.int64]]) -> FloatArray:
-    """ε for lanes at their absolute steps, of a shape that broadcasts against `steps`.
+    """ε for lanes at their absolute steps, in a shape that broadcasts against `steps`.
 
     Args:
         epsilon: as `checked_epsilon` returns it.

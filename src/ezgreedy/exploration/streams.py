@@ -1,9 +1,9 @@
 """Where randomness comes from: a number for every (seed, lane, step, purpose).
 
-A counter-based generator: the draw is a hash of its address, so lane i's tape depends on the seed
-and the lane's number alone, whatever else is drawn, in whatever order, in whichever process or
-backend. Nothing need be stored but the step count. Only 64-bit wrapping addition, multiplication,
-exclusive-or and shifts are used, which every backend computes alike.
+A counter-based generator: the draw is a hash of its address, so lane i's tape depends only on the
+seed and the lane's number, not on other draws, their order, the process or the backend. Only the
+step count has to be stored. It uses 64-bit wrapping addition, multiplication, exclusive-or and
+shifts, which give the same result in every backend.
 """
 
 from enum import IntEnum
@@ -32,7 +32,7 @@ _DISCARDED = np.uint64(64 - RESOLUTION_BITS)
 
 
 class Purpose(IntEnum):
-    """What a draw decides; each has a number of its own at every step of every lane."""
+    """What a draw decides; each purpose has its own number at every step of every lane."""
 
     COIN = 0
     ACTION = 1
@@ -85,7 +85,7 @@ class Streams:
 
     Args:
         seed: any non-negative int.
-        lanes: how many lanes this batch has.
+        lanes: number of lanes in this batch.
         first_lane: the fleet-wide number of this batch's first lane.
     """
 
@@ -103,7 +103,7 @@ class Streams:
         Its high bits are the coin; the low ones need `finalise`.
 
         Args:
-            steps: absolute step counts, of a shape that broadcasts against the lanes'.
+            steps: absolute step counts, in a shape that broadcasts against the lanes'.
             lanes: positions within this batch; all of them, in order, if None.
         """
         offsets, multipliers = self.offsets, self.multipliers

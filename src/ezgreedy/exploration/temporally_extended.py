@@ -1,7 +1,7 @@
 """Temporally-extended ε-greedy over any option set: the paper's general form (Section 4.1).
 
 On each step outside an option, follow the greedy policy with probability 1 − ε, or draw an option
-and follow it until it ends. Lanes are walked one by one, because an option may be any code; for
+and follow it until it ends. Lanes are handled one by one, because an option may be any code; for
 action repeats `EZGreedy` does the same, vectorised, with the same tape.
 """
 
@@ -63,7 +63,7 @@ class _Running:
 
 
 class _Play(NamedTuple):
-    """What an option does in one lane on one step."""
+    """An option's play in one lane on one step."""
 
     running: _Running
     action: int
@@ -92,7 +92,7 @@ class TemporallyExtended(Explorer):
         options: Ω and its sampling distribution.
         epsilon: probability of starting an option on a step that is not inside one: a number,
             one number per lane, or a function of the lane's absolute step count.
-        lanes: how many environments are stepped together.
+        lanes: number of environments stepped together.
         seed: any non-negative int; with the lane's number it determines the lane's tape.
         first_lane: the fleet-wide number of this batch's first lane.
         carries_over_episodes: let options survive episode ends (a reading of Algorithm 1).
@@ -134,7 +134,8 @@ class TemporallyExtended(Explorer):
             active: as for `EZGreedy`.
             legal: as for `EZGreedy`. An option that would play an illegal action ends instead; if
                 that happens on its first step, the lane acts greedily.
-            observations: what the lanes see, indexable by lane; needed by options that read it.
+            observations: the lanes' observations, indexable by lane; needed by options that read
+                them.
         """
         starts, active, legal = self._checked_masks(starts, active, legal)
         if not callable(greedy):
@@ -177,7 +178,7 @@ class TemporallyExtended(Explorer):
     def probabilities(self) -> FloatArray:
         """As for every policy; inside an option, the probability its own policy gave the action.
 
-        Asks the first-step policy of every option in the set, so it costs more than a decision.
+        Calls the first-step policy of every option in the set, so it costs more than a decision.
         """
         if self._decision is None:
             return super().probabilities
@@ -195,7 +196,7 @@ class TemporallyExtended(Explorer):
     # One lane.
 
     def _play(self, lane: _Lane, running: _Running | None, counters: Counters) -> _Play | None:
-        """What an option does now: the running one, or one that begins; None to be greedy."""
+        """The play of the running option, or of one that begins; None to be greedy."""
         if running is not None:
             play = self._continued(lane, running, counters)
             if play is not None:
@@ -302,7 +303,7 @@ class TemporallyExtended(Explorer):
 
     @property
     def steps(self) -> IntArray:
-        """How many steps each lane has taken in all, [lanes]."""
+        """Total steps taken by each lane, [lanes]."""
         return self._steps.copy()
 
     def _end_options(self, finished: BoolArray) -> None:

@@ -1,7 +1,7 @@
-"""The same tape from PyTorch tensors, on whatever device they are.
+"""The same tape from PyTorch tensors, on any device.
 
 Nothing here waits for the device: no value is read back on a step, so exploration can stay on a GPU
-with the network. Everything is computed for all lanes, since skipping some would mean asking which.
+with the network. Everything is computed for all lanes: skipping some would mean reading which.
 Checkpoints are those of `EZGreedy`, in both directions. Needs PyTorch and a device with float64.
 """
 
@@ -54,7 +54,7 @@ def _uniforms(words: Tensor, purpose: Purpose) -> Tensor:
 
 
 class _Last(NamedTuple):
-    """What was decided on the last call, all [lanes] but `epsilon` and `legal`."""
+    """The decisions of the last call; all [lanes] except `epsilon` and `legal`."""
 
     exploring: Tensor
     deciding: Tensor
@@ -75,7 +75,7 @@ class TensorEZGreedy:
     Args:
         num_actions, epsilon, durations, lanes, seed: as for `EZGreedy`. A plain function as epsilon
             needs all lanes to step together; `Linear` does not.
-        device: where the tensors live.
+        device: device of the tensors.
         **settings: first_lane, action_weights, carries_over_episodes, as for `EZGreedy`.
     """
 
@@ -148,7 +148,7 @@ class TensorEZGreedy:
         plays = torch.searchsorted(self._cumulative, _uniforms(words, Purpose.DURATION), right=True)
         self._option_actions = torch.where(fresh, drawn, self._option_actions)
         actions = torch.where(exploring, self._option_actions, greedy)
-        # `plays` counts from zero, which is what is left after the first play.
+        # `plays` counts from zero, so it is the number left after the first play.
         self._remaining = torch.where(fresh, plays, running - exploring.to(torch.int64))
         self._steps = self._steps + stepping
         if self._common_step is not None:
@@ -174,7 +174,7 @@ class TensorEZGreedy:
 
     @property
     def steps(self) -> Tensor:
-        """How many steps each lane has taken in all, int64 [lanes]."""
+        """Total steps taken by each lane, int64 [lanes]."""
         return self._steps
 
     @property
@@ -206,7 +206,7 @@ class TensorEZGreedy:
 
     @property
     def counters(self) -> Counters:
-        """What happened so far, summed over lanes."""
+        """Counts of what has happened so far, summed over lanes."""
         self._store_on_host()
         return self._host.counters
 
@@ -250,7 +250,7 @@ class TensorEZGreedy:
         counts = np.zeros(self._host.durations.cap + 1, dtype=np.int64)
         for n, count in counters["durations"]:
             counts[n] = count
-        self._durations = self._tensor(counts)  # entry 0 collects what is not counted
+        self._durations = self._tensor(counts)  # entry 0 collects lanes that are not counted
         self._faulty = self._tensor(False)
         self._last = None
         self._read_epsilon()

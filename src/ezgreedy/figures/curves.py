@@ -1,64 +1,23 @@
-"""How does a quantity change with experience, and how sure are we? Curves with interval bands."""
+"""How does a quantity change with experience, and how certain is it? Curves with bands."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
-from numpy.typing import ArrayLike
 
 from ezgreedy.figures import style
+from ezgreedy.findings.panels import Curve, Panel
 
-_LONG_LABEL = 60  # characters of which two do not fit side by side
-
-
-@dataclass(frozen=True, eq=False)
-class Series:
-    """One labelled curve: its mean, and the ends of its interval if there is one, all [points].
-
-    A reference is a curve of others, for comparison; it is drawn thin and dashed.
-    """
-
-    label: str
-    x: ArrayLike
-    mean: ArrayLike
-    low: ArrayLike | None = None
-    high: ArrayLike | None = None
-    colour: str | None = None
-    is_reference: bool = False
-
-
-@dataclass(frozen=True, eq=False)
-class Panel:
-    """One pair of axes and the curves in it."""
-
-    series: Sequence[Series]
-    x_label: str
-    y_label: str
-    title: str = ""
-    is_log_x: bool = False
-    is_log_y: bool = False
-
-
-def panel_of(block: Mapping[str, Any]) -> Panel:
-    """The panel of a block of curves, as `experiments.interactive` makes it for pages."""
-    return Panel(
-        [Series(**series) for series in block["series"]],
-        block["x_label"],
-        block["y_label"],
-        block["title"],
-        is_log_x=block["log_x"],
-        is_log_y=block["log_y"],
-    )
+_LONG_LABEL = 60  # characters; two such labels do not fit side by side
 
 
 def learning_curves(panels: Sequence[Panel], *, shares_legend: bool = False) -> Figure:
-    """A figure with one panel beside the other.
+    """A figure with panels side by side.
 
     Args:
-        panels: from left to right.
-        shares_legend: whether one legend below stands for all, rather than one within each.
+        panels: panels from left to right.
+        shares_legend: whether to draw one legend below all panels rather than one in each.
     """
     with style.voice():
         figure = style.new_figure(3.6 * len(panels) + 0.4, 2.9)
@@ -71,7 +30,7 @@ def learning_curves(panels: Sequence[Panel], *, shares_legend: bool = False) -> 
 
 
 def _draw_legend_below(figure: Figure) -> None:
-    """One entry for each label, in a row of its own height so that the panels keep theirs."""
+    """One entry for each label; the figure grows so that panels keep their height."""
     lines = {str(line.get_label()): line for axis in figure.axes for line in axis.get_lines()}
     num_columns = 2 if max(map(len, lines)) < _LONG_LABEL else 1
     num_rows = -(-len(lines) // num_columns)
@@ -81,26 +40,32 @@ def _draw_legend_below(figure: Figure) -> None:
 
 def draw_panel(axis: Any, panel: Panel, *, has_legend: bool = True) -> None:
     """Draws one panel into existing matplotlib axes, for figures that mix kinds."""
-    for series in panel.series:
-        # JSON holds a gap as None; as an array of floats it is one.
-        mean = np.asarray(series.mean, dtype=np.float64)
-        looks = {"linewidth": 0.9, "linestyle": "--"} if series.is_reference else {}
-        looks |= {"marker": "o"} if len(mean) == 1 else {}
-        (line,) = axis.plot(series.x, mean, color=series.colour, label=series.label, **looks)
-        if series.low is not None and series.high is not None:
-            axis.fill_between(
-                np.asarray(series.x),
-                np.asarray(series.low, dtype=np.float64),
-                np.asarray(series.high, dtype=np.float64),
-                color=line.get_color(),
-                alpha=0.2,
-                linewidth=0,
-            )
+    for curve in panel.curves:
+        _draw_curve(axis, curve)
+    for curve in panel.references:
+        _draw_curve(axis, curve, linewidth=0.9, linestyle="--")
     axis.set(xlabel=panel.x_label, ylabel=panel.y_label, title=panel.title)
-    axis.set_xscale("log" if panel.is_log_x else "linear")
-    axis.set_yscale("log" if panel.is_log_y else "linear")
+    axis.set_xscale("log" if panel.log_x else "linear")
+    axis.set_yscale("log" if panel.log_y else "linear")
     axis.grid(color=style.FAINT_COLOUR, linewidth=0.5)
     axis.set_axisbelow(True)
     axis.margins(x=0.02)
     if has_legend:
         axis.legend()
+
+
+def _draw_curve(axis: Any, curve: Curve, **looks: Any) -> None:
+    """Draws the mean as a line, or as a dot if it is one point, and the interval as a band."""
+    # A gap is None in a panel; in an array of floats it is NaN.
+    mean = np.asarray(curve.mean, dtype=np.float64)
+    looks |= {"marker": "o"} if len(mean) == 1 else {}
+    (line,) = axis.plot(curve.x, mean, color=curve.colour, label=curve.label, **looks)
+    if curve.low is not None and curve.high is not None:
+        axis.fill_between(
+            np.asarray(curve.x),
+            np.asarray(curve.low, dtype=np.float64),
+            np.asarray(curve.high, dtype=np.float64),
+            color=line.get_color(),
+            alpha=0.2,
+            linewidth=0,
+        )

@@ -1,7 +1,6 @@
 """After how many steps is each state first visited? Rows × columns of maps with one colour bar."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,34 +8,15 @@ from matplotlib.colors import LogNorm, Normalize
 from matplotlib.figure import Figure
 
 from ezgreedy.figures import style
+from ezgreedy.findings.maps import ColourScale
 from ezgreedy.requirements import FloatArray
-
-
-@dataclass(frozen=True)
-class Scale:
-    """What the colours of first-visit maps mean, shared by all maps of a figure.
-
-    Args:
-        most: steps that the reddest colour stands for.
-        is_log: whether equal ratios rather than equal differences look alike; zero counts as one.
-        label: of the colour bar.
-    """
-
-    most: float
-    is_log: bool = False
-    label: str = "mean steps to first visit"
-
-    @property
-    def norm(self) -> Normalize:
-        """Steps to shares of the colour bar."""
-        return LogNorm(1.0, self.most) if self.is_log else Normalize(0.0, self.most)
 
 
 def first_visit_maps(
     maps: Sequence[Sequence[FloatArray]],
     row_labels: Sequence[str],
     column_labels: Sequence[str],
-    scale: Scale,
+    scale: ColourScale,
     *,
     axis_labels: tuple[str, str] | None = None,
 ) -> Figure:
@@ -44,11 +24,11 @@ def first_visit_maps(
 
     Args:
         maps: mean first-visit times; NaN where there is no state.
-        row_labels: one for each row, at its left.
-        column_labels: one for each column, above it.
-        scale: of the colours.
-        axis_labels: what the horizontal and the vertical direction of every map are, if not
-            simply places.
+        row_labels: label at the left of each row.
+        column_labels: label above each column.
+        scale: meaning of the colours.
+        axis_labels: labels of the horizontal and the vertical axis of every map; None if they are
+            just places.
     """
     height, width = np.shape(maps[0][0])
     panel = 1.75
@@ -72,12 +52,17 @@ def first_visit_maps(
 
 
 def _draw_map(
-    axis: Any, cells: FloatArray, scale: Scale, axis_labels: tuple[str, str] | None
+    axis: Any, cells: FloatArray, scale: ColourScale, axis_labels: tuple[str, str] | None
 ) -> Any:
     shown = np.maximum(cells, 1.0) if scale.is_log else cells
-    image = axis.imshow(shown, cmap=style.SOON_TO_NEVER, norm=scale.norm, interpolation="nearest")
+    image = axis.imshow(shown, cmap=style.SOON_TO_NEVER, norm=_norm(scale), interpolation="nearest")
     axis.set(xticks=[], yticks=[])
     axis.spines[:].set_visible(False)
     horizontal = "" if axis_labels is None else f"{axis_labels[0]}\n"
     axis.set_xlabel(f"{horizontal}mean {np.nanmean(cells):,.0f}", fontsize=8.5, labelpad=3)
     return image
+
+
+def _norm(scale: ColourScale) -> Normalize:
+    """Maps steps to shares of the colour bar."""
+    return LogNorm(1.0, scale.most) if scale.is_log else Normalize(0.0, scale.most)

@@ -1,6 +1,6 @@
-"""One visual voice: the type, colours and sizes of every figure, and how figures are saved.
+"""One visual style: the type, colours and sizes of every figure, and how figures are saved.
 
-Colours are from a palette that colour-blind readers can tell apart; each policy keeps its own in
+Colours are from a palette that colour-blind readers can distinguish; each policy keeps its own in
 all figures. Saving the same figure twice gives the same bytes.
 """
 
@@ -12,12 +12,15 @@ from typing import Any
 
 import matplotlib
 from cycler import cycler
+from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
-from ezgreedy.figures.palette import (
+from ezgreedy.figures.colours import (
     EPS_COLOUR,
     EZ_COLOUR,
     FAINT_COLOUR,
+    FEW_TO_MANY,
+    NEVER_COLOUR,
     OTHER_COLOURS,
     SOON_TO_NEVER,
     TEXT_COLOUR,
@@ -27,11 +30,14 @@ __all__ = [
     "EPS_COLOUR",
     "EZ_COLOUR",
     "FAINT_COLOUR",
+    "FEW_TO_MANY",
+    "NEVER_COLOUR",
     "OTHER_COLOURS",
     "SOON_TO_NEVER",
     "TEXT_COLOUR",
     "new_figure",
     "save",
+    "shades",
     "svg",
     "voice",
 ]
@@ -39,7 +45,7 @@ __all__ = [
 DOTS_PER_INCH = 160
 _SVG_METADATA: Any = {"Date": None, "Creator": None}
 
-# Any: the names that matplotlib knows differ between its releases.
+# Any: the names of matplotlib's settings differ between its releases.
 _VOICE: Any = {
     "font.family": "DejaVu Sans",
     "font.size": 9.0,
@@ -60,21 +66,27 @@ _VOICE: Any = {
     "legend.fontsize": 8.5,
     "lines.linewidth": 1.6,
     "figure.facecolor": "white",
-    # Identifiers in the file are derived from this rather than from chance.
+    # Identifiers in the file are derived from this rather than at random.
     "svg.hashsalt": "ezgreedy",
 }
 
 
 @contextmanager
 def voice() -> Iterator[None]:
-    """Within it, matplotlib speaks with the house's voice; its own settings return afterwards."""
+    """Within it, matplotlib uses the project's style; its settings are restored afterwards."""
     with matplotlib.rc_context(_VOICE):
         yield
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """An empty figure, in inches, whose parts keep out of each other's way."""
+    """An empty figure of this size in inches, whose parts do not overlap."""
     return Figure(figsize=(width, height), layout="constrained")
+
+
+def shades(name: str, number: int) -> list[str]:
+    """This many colours of a colour map, first to last, as #rrggbb."""
+    sampled = matplotlib.colormaps[name].resampled(number)
+    return [to_hex(sampled(shade)) for shade in range(number)]
 
 
 def svg(figure: Figure) -> str:
@@ -89,8 +101,8 @@ def save(figure: Figure, path: Path) -> list[Path]:
     """Writes path.png and path.svg, the same bytes every time; returns the two files.
 
     Args:
-        figure: what to save.
-        path: the file without its suffix; its directory is made if there is none.
+        figure: the figure to save.
+        path: the file without its suffix; its directory is created if missing.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     png, sharp = (path.with_name(f"{path.name}.{kind}") for kind in ("png", "svg"))

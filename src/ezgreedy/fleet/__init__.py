@@ -1,1 +1,1 @@
-"""The Ray engine: the same roles as in one process, spread over many."""
+"""The Ray engine: the roles of a single process, spread over many processes."""

@@ -1,14 +1,13 @@
-"""A Ray to work with: one of our own on this machine, or one that is there already.
+"""Which Ray does a run use? A private one on this machine, or an existing cluster.
 
-Left to its defaults Ray listens on every network interface, writes to a directory that everybody
-shares, reports its use to its makers and leaves processes behind. A session of ours is bound to the
-loopback interface, lives in a directory of its own and is cleared away by a watchdog, however the
-process that began it ended.
+By default Ray listens on every network interface, writes to a directory that all users share,
+reports usage to its makers and leaves processes behind. Our sessions are bound to the loopback
+interface, use their own directory and are removed by a watchdog, however the process that started
+them ended.
 """
 
 import contextlib
 import fcntl
-import importlib.util
 import json
 import os
 import shutil
@@ -23,14 +22,15 @@ from typing import Any
 
 from ezgreedy import requirements as require
 from ezgreedy.fleet import watchdog
+from ezgreedy.packages import require_installed
 
 MEGABYTE = 1_000_000
 CONNECT_SECONDS = 30.0
-LEAST_STORE_MEGABYTES = 80  # Ray's own least is 78.6
-_PREFIX = "ezgreedy-ray-"  # short: paths of sockets have at most 107 characters
+LEAST_STORE_MEGABYTES = 80  # Ray's own minimum is 78.6
+_PREFIX = "ezgreedy-ray-"  # short: socket paths have at most 107 characters
 _LOCK = "owner"
 _SHUTDOWN_SECONDS = 30.0
-# Asked in a process of its own, which can be given up: connecting has no time limit in Ray.
+# Asked in a separate process, which can be killed: connecting has no time limit in Ray.
 _QUESTION = """
 import json, sys, ray
 try:
@@ -42,15 +42,15 @@ except BaseException as error:
 
 
 class LocalSession:
-    """Ray on this machine, for this process alone, and reachable from nowhere else.
+    """Ray on this machine, for this process only, and not reachable from elsewhere.
 
         with LocalSession(num_processes=5, store_megabytes=200):
             ...
 
     Args:
-        num_processes: how many actors of Ray there will be.
-        store_megabytes: memory for what is in transit between them.
-        threads: processor threads for the arithmetic of each.
+        num_processes: number of Ray actors.
+        store_megabytes: shared memory for data in transit between them.
+        threads: processor threads of each.
     """
 
     def __init__(self, num_processes: int, store_megabytes: int, threads: int = 1) -> None:
@@ -70,7 +70,7 @@ class LocalSession:
         self._watchdog = subprocess.Popen(
             [sys.executable, "-I", watchdog.__file__, self.directory],
             stdin=subprocess.PIPE,
-            start_new_session=True,  # Ctrl-C in a terminal is not for it
+            start_new_session=True,  # not reached by Ctrl-C in a terminal
         )
         try:
             self._start()
@@ -91,9 +91,9 @@ class LocalSession:
         self._environment = dict(os.environ)
         os.environ |= {
             "RAY_USAGE_STATS_ENABLED": "0",
-            # Whoever can reach it is on this machine.
+            # Only this machine can reach it.
             "RAY_AUTH_MODE": "disabled",
-            # What Ray does for Windows and macOS by default: everything on 127.0.0.1.
+            # As Ray does on Windows and macOS by default: everything on 127.0.0.1.
             "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
             "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
             "OMP_NUM_THREADS": str(self.threads),
@@ -102,14 +102,14 @@ class LocalSession:
         from ray._private.ray_constants import ENABLE_RAY_CLUSTER
 
         if ENABLE_RAY_CLUSTER:
-            # It was read when Ray was imported, which somebody did before.
+            # It is read when Ray is imported, and Ray was imported before.
             raise RuntimeError(
                 "Ray would listen on every interface: it was imported before this session, without "
                 "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER=0 in the environment"
             )
         context = ray.init(
             address="local",
-            num_cpus=self.num_processes,  # a place for each: cores are shared if they are fewer
+            num_cpus=self.num_processes,  # a slot for each: fewer cores are shared
             include_dashboard=False,
             log_to_driver=False,
             logging_level="ERROR",
@@ -134,12 +134,12 @@ class LocalSession:
 
 
 class ClusterSession:
-    """A Ray cluster that others started, as one of its drivers.
+    """A connection to an existing Ray cluster, as one of its drivers.
 
     Args:
         address: HOST:PORT of its head.
-        num_processes: how many actors of Ray there will be.
-        num_gpus: how many of them need a GPU.
+        num_processes: number of Ray actors.
+        num_gpus: number of them that need a GPU.
     """
 
     def __init__(self, address: str, num_processes: int, num_gpus: int = 0) -> None:
@@ -150,7 +150,7 @@ class ClusterSession:
             there = int(resources.get(kind, 0))
             if wanted > there:
                 rule = f"fit into the cluster, which has {there} {kind}s; they need {wanted}"
-                raise require.refuse("actors, shards, learner and evaluator", rule, num_processes)
+                raise require.refuse("actors, shards, learner and evaluators", rule, num_processes)
 
     def __enter__(self) -> "ClusterSession":
         import ray
@@ -170,7 +170,7 @@ class ClusterSession:
 
 
 def ask(address: str, seconds: float = CONNECT_SECONDS) -> dict[str, Any]:
-    """The resources of a cluster, or a refusal that says why it cannot be used, in good time."""
+    """The resources of a cluster; refuses one that cannot be used, with the reason."""
     begun = time.monotonic()
     host, _, port = address.rpartition(":")
     if not host or not port.isdigit() or "/" in host:
@@ -192,14 +192,14 @@ def ask(address: str, seconds: float = CONNECT_SECONDS) -> dict[str, Any]:
             check=False,
         ).stdout
     except subprocess.TimeoutExpired as error:
-        rule = f"be that of a Ray cluster; nothing there speaks Ray within {seconds:g} s"
+        rule = f"be that of a Ray cluster; no answer from Ray there within {seconds:g} s"
         raise require.refuse("--address", rule, address) from error
     return _resources(address, answer)
 
 
 def _resources(address: str, answer: str) -> dict[str, Any]:
     lines = [line for line in answer.splitlines() if line.startswith("{")]
-    known: dict[str, Any] = json.loads(lines[-1]) if lines else {"error": "it says nothing"}
+    known: dict[str, Any] = json.loads(lines[-1]) if lines else {"error": "no answer"}
     if "error" not in known:
         resources: dict[str, Any] = known["resources"]
         return resources
@@ -212,27 +212,24 @@ def _resources(address: str, answer: str) -> dict[str, Any]:
 
 
 def require_ray() -> None:
-    """Refuses to go on where Ray is not installed."""
-    if importlib.util.find_spec("ray") is None:
-        raise ValueError(
-            "--engine ray needs ray, which is not installed (pip install 'ezgreedy[ray]')"
-        )
+    """Refuses to continue if Ray is not installed."""
+    require_installed("--engine ray", ["ray"], "ray")
 
 
 def require_store(megabytes: int, needed: int = LEAST_STORE_MEGABYTES) -> None:
     """Refuses an object store that is too small for the run, or too large for the machine."""
     if megabytes < needed:
-        rule = f"be at least {needed}, or what is in transit spills to the disk"
+        rule = f"be at least {needed}, or data in transit spills to disk"
         raise require.refuse("--object-store-megabytes", rule, megabytes)
     with contextlib.suppress(FileNotFoundError):
         free = shutil.disk_usage("/dev/shm").free // MEGABYTE
         if megabytes > free:
-            rule = f"be at most {free}, which is what /dev/shm has left"
+            rule = f"be at most {free}, the free space of /dev/shm"
             raise require.refuse("--object-store-megabytes", rule, megabytes)
 
 
 def end_deserted_sessions() -> list[str]:
-    """Clears away sessions of this user whose owner, and whose watchdog, were killed."""
+    """Removes sessions of this user whose owner and watchdog were both killed."""
     deserted = []
     for directory in Path(_temporary_directory()).glob(f"{_PREFIX}*"):
         if directory.stat().st_uid == os.getuid() and _is_deserted(directory):
@@ -242,7 +239,7 @@ def end_deserted_sessions() -> list[str]:
 
 
 def _is_deserted(directory: Path) -> bool:
-    """Whether nobody holds its lock; one without a lock is just being made."""
+    """Whether no process holds its lock; a session without a lock is just being created."""
     try:
         with (directory / _LOCK).open() as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -252,6 +249,6 @@ def _is_deserted(directory: Path) -> bool:
 
 
 def _temporary_directory() -> str:
-    """A short one, also where TMPDIR is long: paths of sockets must fit into 107 characters."""
+    """A short path, even if TMPDIR is long: socket paths have at most 107 characters."""
     usual = tempfile.gettempdir()
     return usual if len(usual) <= 24 else "/tmp"

@@ -1,8 +1,8 @@
-"""Windows on their way from an actor to a memory: a few flat arrays, however many there are.
+"""Windows in transit from an actor to a memory: always the same few flat arrays.
 
-A call between processes costs about a millisecond, whatever it carries, and every array within it
-some more; so windows travel many at a time, and end to end. Observations are compressed already.
-What arrives shares no memory with what was sent.
+A call between processes costs about a millisecond regardless of size, and every array in it costs a
+little more; therefore windows are concatenated and sent together. Observations are already
+compressed. Unpacked windows share no memory with packed ones.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from ezgreedy.replay.sequences import Block, Window
 
 Packed = dict[str, NDArray[Any]]
 
-# What a call should carry at least: fewer, and the call costs more than what it carries.
+# Fewest windows for one call: with fewer, the call itself dominates the cost.
 LEAST_WINDOWS_PER_CALL = 8
 
 _INTS = ("lane", "episode", "start", "length", "prefix_length", "terminated", "previous_action")
@@ -25,7 +25,7 @@ _NO_PRIORITY = -1.0
 
 
 def pack(windows: Sequence[Window]) -> Packed:
-    """Windows as arrays, [windows, …] or [all blocks, …] or [all steps]; at least one window."""
+    """At least one window as arrays: [windows, …], [all blocks, …] or [all steps]."""
     blocks = [block for window in windows for block in window.blocks]
     floats = [
         (window.previous_reward, _NO_PRIORITY if window.priority is None else window.priority)
@@ -48,7 +48,7 @@ def pack(windows: Sequence[Window]) -> Packed:
 
 
 def unpack(packed: Packed) -> list[Window]:
-    """The inverse of `pack`, but for estimates, which do not travel."""
+    """The inverse of `pack`, except for estimates, which are not sent."""
     blocks = _blocks(packed)
     ends = packed["num_blocks"].cumsum().tolist()
     starts = [0, *ends[:-1]]
@@ -73,14 +73,14 @@ def unpack(packed: Packed) -> list[Window]:
 
 
 def num_bytes(packed: Packed) -> int:
-    """What travels, without the little that says what is what."""
+    """Size of the data, without the small overhead of names and types."""
     return sum(array.nbytes for array in packed.values())
 
 
 def _blocks(packed: Packed) -> list[Block]:
     byte_ends = packed["num_bytes"].cumsum().tolist()
     step_ends = packed["num_steps"].cumsum().tolist()
-    # What a process receives is a view of memory that others share: nothing of it is kept.
+    # Received arrays are views of shared memory, so everything that is kept is copied.
     payloads = packed["payloads"].tobytes()
     steps = [packed[name].copy() for name in _STEPS]
     return [

@@ -1,10 +1,10 @@
-"""Ends what is left of a Ray session once its owner is gone, however it went.
+"""Ends the remains of a Ray session once its owner is gone, however it ended.
 
-Ray leaves processes behind when a driver is killed. This is run as a process of its own that waits
-for its standard input to close, which happens when the owner ends for whatever reason; it then ends
-the processes of that one session, by their numbers, and removes the session's directory. No other
-process is ever touched, as by `ray stop`, which ends every Ray on the machine. Needs the standard
-library alone.
+Ray leaves processes behind when a driver is killed. This runs as a separate process that waits for
+its standard input to close, which happens when the owner ends for any reason; it then ends the
+processes of that session, by process id, and removes the session's directory. No other process is
+touched, unlike with `ray stop`, which ends every Ray on the machine. Needs only the standard
+library.
 """
 
 import contextlib
@@ -15,12 +15,12 @@ import sys
 import time
 from pathlib import Path
 
-GRACE_SECONDS = 3.0  # in which most of them end by themselves
+GRACE_SECONDS = 3.0  # most processes end by themselves within this time
 _MOST_SECONDS = 25.0
 
 
 def session_processes(directory: str, owner: int | None = None) -> list[int]:
-    """Processes of this user that are part of Ray and at work in a directory, but for its owner."""
+    """Ray processes of this user that work in a directory, except its owner."""
     spared = (os.getpid(), owner)
     return [pid for pid in _pids() if pid not in spared and _belongs(pid, directory)]
 
@@ -28,7 +28,7 @@ def session_processes(directory: str, owner: int | None = None) -> list[int]:
 def end_session(
     directory: str, owner: int | None = None, grace_seconds: float = GRACE_SECONDS
 ) -> list[int]:
-    """Ends the processes of a session and removes its directory; those that had to be ended."""
+    """Ends the processes of a session, removes its directory and returns those ended."""
     ended: list[int] = []
     begun = time.monotonic()
     while processes := session_processes(directory, owner):
@@ -59,9 +59,9 @@ def _belongs(pid: int, directory: str) -> bool:
             return False
         if directory.encode() in command or directory.encode() in (place / "environ").read_bytes():
             return True
-        # Processes that rename themselves lose their arguments, and keep their files open.
+        # Processes that rename themselves lose their arguments, but keep their files open.
         return any(_is_within(descriptor, directory) for descriptor in (place / "fd").iterdir())
-    except OSError:  # it has ended since
+    except OSError:  # it has ended in the meantime
         return False
 
 
@@ -73,7 +73,7 @@ def _is_within(descriptor: Path, directory: str) -> bool:
 
 
 def main() -> None:
-    """`watchdog.py DIRECTORY`, with a pipe of the session's owner as standard input."""
+    """`watchdog.py DIRECTORY`, with a pipe from the session's owner as standard input."""
     owner = os.getppid()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)

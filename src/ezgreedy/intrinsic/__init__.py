@@ -1,1 +1,1 @@
-"""What makes a frame new: a density model of frames and the reward for what it did not expect."""
+"""What makes a frame new? A density model of frames, and rewards for unexpected ones."""

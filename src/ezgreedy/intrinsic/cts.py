@@ -1,9 +1,9 @@
-"""How likely a frame is: context tree switching, as in Bellemare et al. (2016).
+"""How likely is a frame? Context tree switching, as in Bellemare et al. (2016).
 
-Every pixel has a tree of its own that predicts the pixel's grey level from four neighbours already
-coded: left, up, up-left, up-right, the most telling first. A node at depth d knows the first d of
-them, and mixes its own counts with the prediction of the node below; the weight it gives itself is
-learned. Needs numba.
+Every pixel has its own tree, which predicts the pixel's grey level from four neighbours already
+coded: left, up, up-left, up-right, the most informative first. A node at depth d knows the first d
+of them, and mixes its own counts with the prediction of the node below; the weight it gives itself
+is learned. Needs numba.
 """
 
 import math
@@ -21,12 +21,12 @@ Image = NDArray[np.uint8]
 DEPTH = 4
 MOST_UPDATES = 2**32 - 1  # counts are kept in 32 bits
 
-_LEAST_PRODUCT = 1e-200  # of probabilities, before their logarithm is taken
+_LEAST_PRODUCT = 1e-200  # product of probabilities at which their logarithm is taken
 _FIRST_STAY = 0.5
 
 
 class Trees(NamedTuple):
-    """The nodes of all trees, the root of pixel k being node k; a row for each node.
+    """The nodes of all trees, one row per node; the root of pixel k is node k.
 
     `children` holds the node for each symbol of the next neighbour, 0 where there is none yet (no
     child is node 0); `counts` how often each symbol was seen; `totals` their sums; `stay` the
@@ -46,8 +46,8 @@ def reduce(frame: Image, num_levels: int = 8) -> Image:
     equal intervals: 84 × 84 bytes become 42 × 42 symbols of three bits.
 
     Args:
-        frame: grey, uint8, with even sides, [height, width].
-        num_levels: how many levels of grey.
+        frame: a grey frame, uint8, with even sides, [height, width].
+        num_levels: number of grey levels.
     """
     num_levels = require.integer("num_levels", num_levels, least=2, most=256)
     if not isinstance(frame, np.ndarray) or frame.dtype != np.uint8:
@@ -68,8 +68,8 @@ class CTSModel:
 
     Args:
         shape: height and width of the images.
-        num_levels: how many symbols a pixel can be.
-        prior_count: what each symbol's count starts from; 1 / num_levels if None (Perks' prior).
+        num_levels: number of symbols for a pixel.
+        prior_count: initial count of each symbol; 1 / num_levels if None (Perks' prior).
     """
 
     def __init__(
@@ -100,19 +100,19 @@ class CTSModel:
 
     @property
     def bytes_per_node(self) -> int:
-        """What one node takes."""
+        """Bytes of one node."""
         return sum(array[:1].nbytes for array in self._trees)
 
     @property
     def nbytes(self) -> int:
-        """What all nodes and the room kept for more take now."""
+        """Bytes of all nodes and of the room kept for more."""
         return sum(array.nbytes for array in self._trees)
 
     def update(self, image: Image) -> tuple[float, float]:
         """Learn an image.
 
         Args:
-            image: symbols in [0, num_levels), uint8, [height, width].
+            image: an image of symbols in [0, num_levels), uint8, [height, width].
 
         Returns:
             The logarithm of the image's probability before it was learned, and after.
@@ -142,7 +142,7 @@ class CTSModel:
         return log_prob
 
     def pixel_probabilities(self, image: Image, row: int, column: int) -> FloatArray:
-        """How probable each symbol is at a pixel, given the pixels above and to the left."""
+        """The probability of each symbol at a pixel, given the pixels above and to the left."""
         self._place(image)
         row = require.integer("row", row, least=0, most=self.shape[0] - 1)
         column = require.integer("column", column, least=0, most=self.shape[1] - 1)
@@ -225,7 +225,7 @@ def _seedlings(num_nodes: int, num_levels: int) -> Trees:
 
 
 def _check(trees: Trees, num_pixels: int, num_levels: int, num_updates: int) -> None:
-    """Raise unless these are trees that have seen so many images."""
+    """Raise unless these are trees that have seen this many images."""
     num_nodes = len(trees.stay)
     rows = (num_nodes, num_levels)
     if trees.children.shape != rows or trees.counts.shape != rows or trees.stay.ndim != 1:
@@ -236,7 +236,7 @@ def _check(trees: Trees, num_pixels: int, num_levels: int, num_updates: int) -> 
         raise require.refuse("state", "hold weights in [0, 1]", place)
     parents, symbols = np.nonzero(trees.children)
     links = trees.children[parents, symbols]
-    # Each node but the roots hangs below exactly one older node.
+    # Each node except the roots hangs below exactly one older node.
     if (links <= parents).any() or not np.array_equal(
         np.sort(links), np.arange(num_pixels, num_nodes)
     ):
@@ -259,7 +259,7 @@ def _context(padded: Image, row: int, column: int, depth: int) -> int:
 
 @jit_borrowing
 def _grow(trees: Trees, padded: Image, place: tuple[int, int], used: int, path: IntArray) -> int:
-    """Write a pixel's nodes to `path`, making those that are missing; the new number of nodes."""
+    """Write a pixel's nodes to `path`, adding missing ones; return the new number of nodes."""
     row, column = place
     node = row * (padded.shape[1] - 2) + column
     path[0] = node
@@ -279,9 +279,9 @@ def _grow(trees: Trees, padded: Image, place: tuple[int, int], used: int, path: 
 def _learn_symbol(
     trees: Trees, path: IntArray, symbol: int, rate: float, prior: float
 ) -> tuple[float, float]:
-    """Learn a pixel's symbol; its probability before and after.
+    """Learn a pixel's symbol; return its probability before and after.
 
-    Both come from one walk from the leaf up, since each needs only what is below.
+    Both come from one walk up from the leaf, since each needs only the nodes below.
     """
     priors = prior * trees.counts.shape[1]
     before = after = 0.0
@@ -339,7 +339,7 @@ def _predict(
     prior: float,
     path: IntArray,
 ) -> float:
-    """The probability of a symbol at a pixel. Nodes not made yet predict all symbols alike."""
+    """The probability of a symbol at a pixel. Missing nodes predict all symbols equally."""
     priors = prior * trees.counts.shape[1]
     node = row * (padded.shape[1] - 2) + column
     path[0] = node

@@ -1,7 +1,7 @@
-"""How new a frame is, and what that earns: pseudo-counts (Bellemare et al., 2016).
+"""How new is a frame, and what does that earn? Pseudo-counts (Bellemare et al., 2016).
 
-How much likelier a frame becomes by being seen once says how often the like was seen before. Needs
-numba.
+The gain in a frame's probability from seeing it once shows how often similar frames were seen
+before. Needs numba.
 """
 
 import math
@@ -9,22 +9,22 @@ from typing import Any
 
 from ezgreedy import requirements as require
 from ezgreedy.intrinsic.cts import CTSModel, Image, reduce
+from ezgreedy.intrinsic.settings import PSEUDO_COUNT_FORMS
 
-FORMS = ("bellemare", "expm1")
 SMALLEST_COUNT = 0.01  # Paper (2016): added to the pseudo-count, so that the bonus is at most 10 β
-LARGEST_GAIN = 25.0  # of the form that has no such term
+LARGEST_GAIN = 25.0  # for the form without such a term
 
 _LARGEST_EXPONENT = 700.0  # e to this is still a double
 
 
 class PseudoCountBonus:
-    """The reward for meeting a frame: smaller the more often the like was met.
+    """The reward for meeting a frame: smaller the more often similar frames were met.
 
     Call it once for each step of training, in order, with the frame in which the action was chosen.
 
     Args:
-        model: what learns the frames, half as high and wide.
-        scale: β, by which all bonuses are multiplied.
+        model: the model that learns the frames, half as high and wide.
+        scale: β, the factor of all bonuses.
         form: "bellemare" or "expm1", see `bonus`.
     """
 
@@ -33,7 +33,7 @@ class PseudoCountBonus:
     ) -> None:
         self.model = CTSModel() if model is None else model
         self.scale = require.number("scale", scale, least=0.0)
-        self.form = require.one_of("form", form, FORMS)
+        self.form = require.one_of("form", form, PSEUDO_COUNT_FORMS)
 
     def __call__(self, frame: Image) -> float:
         """Learn a frame and return its bonus.
@@ -47,7 +47,7 @@ class PseudoCountBonus:
         """Learn an image that needs no reducing and return its bonus.
 
         Args:
-            image: of the model's shape and levels, uint8.
+            image: an image of the model's shape and levels, uint8.
         """
         before, after = self.model.update(image)
         return bonus(before, after, self.scale, self.form)
@@ -64,8 +64,8 @@ class PseudoCountBonus:
 def pseudo_count(log_prob_before: float, log_prob_after: float) -> float:
     """How often an image seems to have been seen: N̂ = ρ (1 − ρ′) / (ρ′ − ρ).
 
-    Infinite if learning the image did not make it likelier: so it can be for a known image right
-    after a very different one, while the trees' weights settle again.
+    Infinite if learning the image did not make it likelier. This can happen for a known image
+    right after a very different one, while the trees' weights settle again.
     """
     gain = _gain(log_prob_before, log_prob_after)
     if gain <= 0.0:
@@ -79,10 +79,10 @@ def bonus(
     """The reward for an image, from its probabilities before and after it was learned.
 
     "bellemare" is β / √(N̂ + 0.01), at most 10 β. "expm1" is β √(e^PG − 1) with the prediction gain
-    PG = log ρ′ − log ρ cut at 25: for images rarely seen this is far larger, up to 268,000 β, so
-    that whoever uses it clips the sum of rewards. Both are 0 if the gain is not positive.
+    PG = log ρ′ − log ρ capped at 25: for rarely seen images this is far larger, up to 268,000 β,
+    so its users clip the sum of rewards. Both are 0 if the gain is not positive.
     """
-    if require.one_of("form", form, FORMS) == "bellemare":
+    if require.one_of("form", form, PSEUDO_COUNT_FORMS) == "bellemare":
         count = pseudo_count(log_prob_before, log_prob_after)
         return scale / math.sqrt(count + SMALLEST_COUNT)
     gain = _gain(log_prob_before, log_prob_after)

@@ -1,1 +1,1 @@
-"""What is learned: the equations of distributional Q-learning and the networks. Needs torch."""
+"""What is learned: network parts and optimisation that several agents share. Needs torch."""

@@ -1,14 +1,14 @@
 """Which receptive fields of a batch of frames are the same? Each distinct one gets a number.
 
-Most of an Atari screen stays as it is from one frame to the next, and much of it looks like the
-rest of it: a batch of 32 transitions has 14,400 fields of 5 × 5 pixels in four frames, of which in
-most games fewer than one in five differs from all others. A convolution that computes each distinct
+Most of an Atari screen does not change from one frame to the next, and many parts of it look the
+same: a batch of 32 transitions has 14,400 fields of 5 × 5 pixels in four frames, of which in most
+games fewer than one in five differs from all others. A convolution that computes each distinct
 field once therefore gives the same result, up to the order of sums, for a fraction of the work.
 
 A field of the first layer is a patch of bytes. A field of a deeper layer is a patch of the numbers
 of the fields below it, so one function numbers them all: it hashes a patch, looks it up in a table
-of the distinct ones, and compares it byte for byte with the one it finds there. Two patches of one
-hash are therefore told apart, and a collision costs a little time and nothing else. Needs numba.
+of the distinct ones, and compares it byte for byte with the one found there. Two patches with one
+hash are therefore distinguished, and a collision costs only a little time. Needs numba.
 """
 
 from collections.abc import Sequence
@@ -37,13 +37,13 @@ class LayerFields:
     """The distinct fields of one layer.
 
     The states of a batch come in two groups, and fields are numbered so that each group has a
-    range: first what is seen in the first group only, then what is seen in both, then the rest.
+    range: first the fields of the first group only, then those of both, then the rest.
 
     Args:
         ids: the number of the field at every place, [states, height, width].
-        origins: where the first field of each number begins, in elements of the array below it.
-        first: how many are seen in the first group; they are numbers 0, 1, …
-        second: the first number that is seen in the second group; those behind it are too.
+        origins: start of the first field with each number, in elements of the array below it.
+        first: number of fields in the first group; they are numbers 0, 1, …
+        second: the first number in the second group; all later numbers are in it too.
     """
 
     ids: Ids
@@ -53,12 +53,12 @@ class LayerFields:
 
     @property
     def num_distinct(self) -> int:
-        """How many there are."""
+        """Number of distinct fields."""
         return len(self.origins)
 
     @property
     def share(self) -> float:
-        """Distinct fields to one place."""
+        """Distinct fields per place."""
         return self.num_distinct / max(self.ids.size, 1)
 
 
@@ -67,9 +67,9 @@ class Fields:
     """The distinct fields of a batch of frames, layer by layer.
 
     Args:
-        frames: uint8, [states, planes, height, width].
-        split: how many of the states are the first group.
-        layers: first to last.
+        frames: the frames, uint8, [states, planes, height, width].
+        split: number of states in the first group.
+        layers: fields of each layer, first to last.
     """
 
     frames: NDArray[np.uint8]
@@ -86,11 +86,11 @@ def find_fields(
     """Number the distinct fields of every layer; None if there are too many in the first.
 
     Args:
-        frames: uint8, [states, planes, height, width].
+        frames: the frames, uint8, [states, planes, height, width].
         torso: the convolutions, first to last.
-        split: how many of the states are the first group; all of them if None.
-        largest_share: give up if more than so many fields of the first layer are distinct, for
-            then there is little to gain.
+        split: number of states in the first group; all of them if None.
+        largest_share: give up if more than this share of the first layer's fields are distinct,
+            since there is then little to gain.
     """
     if frames.dtype != np.uint8 or frames.ndim != 4:
         received = require.Described(f"{frames.dtype} of shape {frames.shape}")
@@ -113,7 +113,7 @@ def find_fields(
 def used_places(
     sides: tuple[int, ...], torso: tuple[Convolution, ...]
 ) -> tuple[tuple[int, int], ...]:
-    """How many places each layer has that something above it reads, (height, width) each.
+    """The number of places in each layer that the layers above read, (height, width) each.
 
     A layer may compute rows and columns at its far edges that the next one's stride leaves out.
     """
@@ -139,7 +139,7 @@ def _number(
     field = _words_of_field(below.shape, item, row.size)
     data = below.reshape(-1).view(np.uint8)
     last = int(origins[-1]) * item + int(field.offsets[-1]) + _WORD
-    if last > len(data):  # the last words reach over the end
+    if last > len(data):  # the last words reach past the end
         data = np.concatenate([data, np.zeros(last - len(data), np.uint8)])
     words = np.ndarray((len(data) - _WORD + 1,), np.uint64, data, strides=(1,))
     ids, found, first, second = _numbered(
@@ -151,7 +151,7 @@ def _number(
 
 @cache
 def _origins(shape: tuple[int, ...], stride: int, height: int, width: int) -> Origins:
-    """Where the fields of all places of all states begin, in elements."""
+    """The starts of the fields at all places of all states, in elements."""
     columns, pitch = shape[-1], int(np.prod(shape[1:]))
     grid = (np.arange(height)[:, None] * columns + np.arange(width)) * stride
     origins = np.arange(shape[0])[:, None] * pitch + grid.reshape(-1)
@@ -159,16 +159,16 @@ def _origins(shape: tuple[int, ...], stride: int, height: int, width: int) -> Or
 
 
 class _WordsOfField(NamedTuple):
-    """The 64-bit words that a field consists of."""
+    """The 64-bit words that make up a field."""
 
     offsets: NDArray[np.uint64]  # in bytes from the field's origin
-    multipliers: NDArray[np.uint64]  # what each is multiplied by in the field's hash
+    multipliers: NDArray[np.uint64]  # the factor of each in the field's hash
     mask: np.uint64  # the bits of them that count
 
 
 @cache
 def _words_of_field(shape: tuple[int, ...], item: int, size: int) -> _WordsOfField:
-    """Of fields of this size, over elements of so many bytes.
+    """The words of fields of this size, over elements of `item` bytes.
 
     Words of one row of a field may overlap; those of a row shorter than a word are masked.
     """
@@ -196,7 +196,7 @@ class _Table(NamedTuple):
     slots: Ids  # numbers of patches; −1 where a slot is empty
     hashes: NDArray[np.uint64]  # by number
     found: NDArray[np.int64]  # by number: the position at which a patch was first met
-    shift: np.uint64  # of a 64-bit hash to get a slot
+    shift: np.uint64  # turns a 64-bit hash into a slot
 
 
 @jit
@@ -205,8 +205,8 @@ def _numbered(
 ) -> tuple[Ids, NDArray[np.int64], int, int]:
     """Number the patches that begin at some origins.
 
-    Returns the number of each, the position at which each number was first met, how many of them
-    are met before position `split`, and the first number that is met from there on.
+    Returns the number of each patch, the position at which each number was first met, the count of
+    numbers met before position `split`, and the first number met from there on.
     """
     table = _empty_table(len(origins))
     ids = np.empty(len(origins), dtype=np.int32)
@@ -233,7 +233,7 @@ def _numbered(
 
 @jit
 def _empty_table(size: int) -> _Table:
-    """With room for twice as many."""
+    """An empty table with room for twice as many patches."""
     num_slots, shift = 1, np.uint64(64)
     while num_slots < 2 * size:
         num_slots *= 2
@@ -259,7 +259,7 @@ def _slot(
     position: int,
     code: np.uint64,
 ) -> np.uint64:
-    """The slot that holds the patch at a position, or the empty one that it belongs into."""
+    """The slot that holds the patch at a position, or the empty one where it belongs."""
     slot = (code * _MULTIPLIER) >> table.shift
     while True:
         number = table.slots[slot]

@@ -1,4 +1,4 @@
-"""Gradients before a step: none but finite ones, and none too long."""
+"""Are gradients fit for a step? They must be finite, and long ones are clipped."""
 
 import math
 
@@ -7,12 +7,12 @@ from torch import nn
 
 
 class NotFiniteError(ArithmeticError):
-    """NaN or infinity was about to be learned from; the learner is as it was before.
+    """NaN or infinity was about to be learned from; the learner is unchanged.
 
     Args:
-        site: where it was seen.
-        step: how many updates were made before.
-        seed: of the learner.
+        site: where it was found.
+        step: number of updates before it.
+        seed: the learner's seed.
     """
 
     def __init__(self, site: str, step: int, seed: int) -> None:
@@ -20,18 +20,18 @@ class NotFiniteError(ArithmeticError):
         self.site, self.step, self.seed = site, step, seed
 
     def __reduce__(self) -> tuple[type["NotFiniteError"], tuple[str, int, int]]:
-        # Exceptions are otherwise made again from their message, in the process that reads them.
+        # Otherwise, another process would rebuild the exception from its message only.
         return type(self), (self.site, self.step, self.seed)
 
 
 def clip_gradients(network: nn.Module, largest_norm: float, step: int, seed: int) -> float:
-    """Scale all gradients down together to a largest norm; the norm they had.
+    """Scale all gradients down together to a largest norm; return the norm they had.
 
     Args:
-        network: what they belong to.
-        largest_norm: what the norm of them all is at most afterwards.
-        step: how many updates were made before, for the message.
-        seed: of the learner, likewise.
+        network: the network with the gradients.
+        largest_norm: upper bound of their joint norm afterwards.
+        step: number of updates before this one, for the message.
+        seed: the learner's seed, for the message.
 
     Raises:
         NotFiniteError: naming the first parameter whose gradient is not finite.

@@ -1,4 +1,4 @@
-"""Tensors of learners: made from arrays, copied out as states, and back to the last bit."""
+"""Learners' tensors: made from arrays, copied out as states, and restored to the last bit."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,10 +14,10 @@ _MOMENTS = ("step", "exp_avg", "exp_avg_sq")  # as torch's Adam calls them
 
 
 def tensor(array: NDArray[Any], device: torch.device) -> Tensor:
-    """An array as a tensor, on its memory where possible.
+    """An array as a tensor, sharing its memory where possible.
 
-    Arrays of other processes are read-only, and torch, which knows no such tensors, warns of them:
-    those are copied. Nor does it compute with uint16, which codes of colours are; they are small
+    Arrays of other processes are read-only. Torch has no read-only tensors and warns of them, so
+    they are copied. Nor does it compute with uint16, the type of colour codes; they are small
     enough to be int16.
     """
     if array.dtype == np.uint16:
@@ -26,7 +26,7 @@ def tensor(array: NDArray[Any], device: torch.device) -> Tensor:
 
 
 def generators(seed: int, *purposes: str) -> dict[str, torch.Generator]:
-    """Independent streams of one seed, one for each purpose."""
+    """Independent generators from one seed, one for each purpose."""
     words = np.random.SeedSequence(seed).generate_state(len(purposes), np.uint64)
     return {
         purpose: torch.Generator().manual_seed(int(word))
@@ -45,7 +45,7 @@ def adam(network: nn.Module, learning_rate: float, epsilon: float) -> torch.opti
 
 
 def moments(optimizer: torch.optim.Adam, network: nn.Module) -> dict[str, dict[str, Tensor]]:
-    """The tensors of Adam's state themselves, by the names of what they belong to."""
+    """The tensors of Adam's state themselves, by the names of their parameters."""
     return {
         name: {moment: optimizer.state[parameter][moment] for moment in _MOMENTS}
         for name, parameter in network.named_parameters()
@@ -68,8 +68,16 @@ def copy_into(own: Any, state: Any) -> None:
         copy_into(part, state[name])
 
 
+def load_parameters(network: nn.Module, state: Mapping[str, Tensor]) -> None:
+    """Give a network for acting only the parameters of another; refuses those that do not fit."""
+    own = dict(network.state_dict())
+    check_like("state.online", state, own)
+    copy_into(own, state)
+    network.requires_grad_(False)
+
+
 def as_arrays(state: Any) -> Any:
-    """A nested state with every tensor as an array of the same bits, which checkpoints hold."""
+    """A nested state with every tensor as an array of the same bits, for checkpoints."""
     if isinstance(state, Tensor):
         return state.detach().cpu().numpy()
     if isinstance(state, dict):

@@ -1,11 +1,11 @@
 """The convolutions of a network over byte frames, computed once for each distinct field.
 
 `Torso` is a stack of convolutions and ReLUs like any other: its parameters, its results and its
-gradients are those of `nn.Conv2d`, up to the order of sums. On a processor it finds the distinct
-receptive fields of its frames first (`distinct_fields`) and multiplies those only: forwards each
-layer is one matrix product of its distinct patches, backwards the gradients of all the places that
-a field is seen at are added up before the products. Frames with little to share, and other
-devices, take torch's own convolutions. Needs torch and numba.
+gradients are those of `nn.Conv2d`, up to the order of sums. On a CPU it first finds the distinct
+receptive fields of its frames (`distinct_fields`) and multiplies only those. In the forward pass,
+each layer is one matrix product of its distinct patches; in the backward pass, the gradients of all
+places where a field is seen are added up before the products. Frames with little to share, and
+other devices, use torch's own convolutions. Needs torch and numba.
 """
 
 import math
@@ -32,18 +32,18 @@ _Floats = NDArray[np.float32]
 
 
 class Torso(nn.Sequential):
-    """Convolutions over byte frames, each with a ReLU behind it; features come out flat.
+    """Convolutions over byte frames, each followed by a ReLU; the features are flat.
 
         torso = Torso((4, 84, 84), ATARI_TORSO)
         features = torso(frames)  # uint8 [states, 4, 84, 84] -> float32 [states, 3136]
 
     Args:
-        input_shape: of a state, [planes, height, width].
-        convolutions: first to last.
-        largest_pixel: what bytes are divided by.
-        generator: where initial parameters come from; torch's own generator if None.
-        largest_share: take torch's convolutions where more of the first layer's fields are
-            distinct; 0 to do so always, None for what is fastest.
+        input_shape: shape of a state, [planes, height, width].
+        convolutions: the layers, first to last.
+        largest_pixel: divisor of bytes.
+        generator: random generator of the initial parameters; torch's own generator if None.
+        largest_share: use torch's convolutions if a larger share of the first layer's fields is
+            distinct; 0 to use them always, None for the fastest.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class Torso(nn.Sequential):
         """Features, [states, num_features].
 
         Args:
-            frames: uint8, [states, *input_shape].
+            frames: the frames, uint8, [states, *input_shape].
         """
         fields = self.fields(frames)
         if fields is None:
@@ -88,11 +88,11 @@ class Torso(nn.Sequential):
         return self.of_fields(fields)[0] if torch.is_grad_enabled() else self.of_second(fields)
 
     def fields(self, frames: Tensor, split: int | None = None) -> Fields | None:
-        """The distinct fields of some frames; None where torch's convolutions do as well.
+        """The distinct fields of some frames; None where torch's convolutions are as fast.
 
         Args:
-            frames: uint8, [states, *input_shape].
-            split: how many of them are the first group, whose features are differentiable; all
+            frames: the frames, uint8, [states, *input_shape].
+            split: number of states in the first group, whose features are differentiable; all
                 if None, none without gradients.
         """
         if split is None:
@@ -108,7 +108,7 @@ class Torso(nn.Sequential):
         """Features of the first group, which are differentiable, and of the second, which are not.
 
         Args:
-            fields: as `fields` found them.
+            fields: the fields that `fields` found.
         """
         apply: Any = _Distinct.apply  # without annotations in some versions of torch
         return cast(tuple[Tensor, Tensor], apply(self, fields, *self.parameters()))
@@ -120,7 +120,7 @@ class Torso(nn.Sequential):
         return _features(fields, layers[-1].outputs, fields.split, len(fields.frames))
 
     def dense(self, frames: Tensor) -> Tensor:
-        """The same by torch's own convolutions."""
+        """The same features by torch's own convolutions."""
         # One product takes a fraction of a conversion and a division.
         pixels = frames * (1.0 / self.largest_pixel)
         if len(self.convolutions) > 1:
@@ -133,7 +133,7 @@ class Torso(nn.Sequential):
 
 
 class _Layer:
-    """One layer's pass: its patches, its weight in their order, and what came out."""
+    """One layer's pass: its patches, its weight in their order, and its outputs."""
 
     def __init__(self, patches: Tensor, weight: Tensor, bias: Tensor) -> None:
         self.patches = patches  # [distinct, inputs]
@@ -179,7 +179,7 @@ def _features(fields: Fields, outputs: Tensor, begin: int, end: int) -> Tensor:
 
 
 class _Distinct(torch.autograd.Function):
-    """Features of both groups; the gradient is that of the first group's."""
+    """Features of both groups; only the first group's have a gradient."""
 
     @staticmethod
     def forward(
@@ -229,7 +229,7 @@ def _like_weight(gradient: Tensor, torso: Torso, depth: int) -> Tensor:
 
 @cache
 def _offsets(shape: tuple[int, ...], size: int) -> NDArray[np.uint64]:
-    """Where the elements of a field are, counted from its origin: planes, then rows, columns."""
+    """Offsets of a field's elements from its origin: planes, then rows, columns."""
     planes, rows, columns = shape
     side = np.arange(size)
     plane = np.arange(planes)[:, None, None] * (rows * columns)
@@ -237,7 +237,7 @@ def _offsets(shape: tuple[int, ...], size: int) -> NDArray[np.uint64]:
 
 
 def _dtype(tensor: Tensor) -> Any:
-    """NumPy's name for a tensor's type: float32, or float64 for whoever checks to more digits."""
+    """NumPy's name for a tensor's type: float32, or float64 for checks to more digits."""
     return np.float64 if tensor.dtype == torch.float64 else np.float32
 
 
@@ -264,7 +264,7 @@ def _copy_rows(
     first: int,
     patches: _Floats,
 ) -> None:
-    """The rows of the layer below that a field consists of, side by side."""
+    """The rows of the layer below that make up a field, side by side."""
     size = sources.shape[1]
     for row in range(len(origins)):
         for index in range(len(offsets)):
@@ -282,7 +282,7 @@ def _add_rows(
     offsets: Origins,
     sums: _Floats,
 ) -> None:
-    """The opposite of `_copy_rows`: every row goes back to where it came from, added up."""
+    """The reverse of `_copy_rows`: adds every row to the place it came from."""
     size = sums.shape[1]
     for row in range(len(origins)):
         for index in range(len(offsets)):
@@ -303,7 +303,7 @@ def _spread(outputs: _Floats, ids: NDArray[np.int32], first: int, features: _Flo
 
 @jit
 def _add_up(features: _Floats, ids: NDArray[np.int32], sums: _Floats) -> None:
-    """The opposite of `_spread`."""
+    """The reverse of `_spread`."""
     for state in range(len(ids)):
         for place in range(ids.shape[1]):
             target = ids[state, place]
@@ -314,7 +314,7 @@ def _add_up(features: _Floats, ids: NDArray[np.int32], sums: _Floats) -> None:
 def initialise(layer: nn.Module, fan_in: int, generator: torch.Generator | None) -> None:
     """Weights and biases from U(±1/√fan_in), torch's own law, without torch's own generator.
 
-    Layers come here without values, by way of the meta device, lest that generator be drawn from.
+    Layers come here without values, from the meta device, so that nothing draws from that one.
     """
     bound = 1.0 / math.sqrt(fan_in)
     for parameter in layer.parameters():

@@ -1,1 +1,1 @@
-"""What is remembered: frames once each, n-step transitions, and which of them to learn from."""
+"""What is remembered: each frame once, n-step transitions, and which of them to learn from."""

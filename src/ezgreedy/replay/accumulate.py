@@ -1,7 +1,7 @@
 """From steps to n-step transitions: (s, a, R, D, s′), with every tail at the end of an episode.
 
 R = Σ_{k<n} (Π_{j<k} d_j)·r_k and D = Π_{k<n} d_k, where d is γ, or 0 on a step that terminates the
-game or loses a life. An episode that ends hands out its last steps as shorter transitions; one that
+game or loses a life. An episode that ends returns its last steps as shorter transitions; one that
 was cut off does so with D = γᵏ, so that their targets still bootstrap. States are named by slots.
 """
 
@@ -12,7 +12,7 @@ from ezgreedy import requirements as require
 
 
 class Transition(NamedTuple):
-    """A state, the action taken there, and what came of it within n steps."""
+    """A state, the action taken there, and the outcome within n steps."""
 
     slot: int
     action: int
@@ -25,17 +25,17 @@ class Accumulator:
     """Turns the steps of several lanes into transitions; lanes never see each other's steps.
 
     Args:
-        num_steps: n. With n = 1 every step is a transition by itself.
+        num_steps: n. With n = 1 every step is a transition.
         discount: γ of one step.
-        lanes: how many environments take steps.
+        lanes: number of environments.
     """
 
     def __init__(self, num_steps: int = 3, discount: float = 0.99, lanes: int = 1) -> None:
         self.num_steps = require.integer("num_steps", num_steps, least=1)
         self.discount = require.number("discount", discount, 0.0, 1.0)
         self.lanes = require.integer("lanes", lanes, least=1)
-        # Of each lane: (slot, action, reward, discount) of steps that still wait for their return,
-        # and the slot in which the lane is now, None between episodes.
+        # For each lane: (slot, action, reward, discount) of steps that still wait for their return,
+        # and the lane's current slot, None between episodes.
         self._pending: list[deque[tuple[int, int, float, float]]] = [
             deque() for _ in range(self.lanes)
         ]
@@ -52,7 +52,7 @@ class Accumulator:
             raise ValueError(f"lane {lane} must end its episode before it begins another")
 
     def require_inside_episode(self, lane: int) -> int:
-        """Refuse a lane that has not begun an episode; the slot in which it is, otherwise."""
+        """Refuse a lane that has not begun an episode; return its slot otherwise."""
         slot = self._current[self._checked(lane)]
         if slot is None:
             raise ValueError(f"lane {lane} must begin an episode before it takes a step")
@@ -69,16 +69,16 @@ class Accumulator:
         truncated: bool = False,
         life_lost: bool = False,
     ) -> list[Transition]:
-        """Take one step of a lane; what is complete by now comes back, oldest first.
+        """Take one step of a lane; return the transitions now complete, oldest first.
 
         Args:
-            lane: which environment.
+            lane: number of the environment.
             action: the executed action.
-            reward: as it is learned from, that is, clipped.
-            next_slot: the state in which the step ends, also if it ends the episode.
-            terminated: the game is over; nothing is worth anything afterwards.
-            truncated: the game was cut off; what would have followed is still worth something.
-            life_lost: nothing afterwards counts, but the episode carries on.
+            reward: the reward to learn from, that is, clipped.
+            next_slot: the state in which the step ends, even if it ends the episode.
+            terminated: the game is over; later rewards are 0.
+            truncated: the game was cut off; later rewards still have a value.
+            life_lost: later rewards do not count, but the episode continues.
         """
         slot = self.require_inside_episode(lane)
         pending = self._pending[lane]
@@ -107,14 +107,14 @@ class Accumulator:
         return Transition(slot, action, total, product, next_slot)
 
     def state_dict(self) -> dict[str, Any]:
-        """Steps that wait and where the lanes are, as plain data."""
+        """The waiting steps and the lanes' slots, as plain data."""
         return {
             "pending": [[list(step) for step in pending] for pending in self._pending],
             "current": list(self._current),
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue from a state of an accumulator with as many lanes."""
+        """Continue from a state of an accumulator with the same number of lanes."""
         if len(state["current"]) != self.lanes or len(state["pending"]) != self.lanes:
             raise require.refuse("state", f"hold {self.lanes} lanes", len(state["current"]))
         self._pending = [

@@ -1,10 +1,10 @@
 """Where the observations of sequences are kept: in compressed blocks that windows share.
 
-A block is a stretch of one episode: so many steps, the observations they started from and the one
-the last of them led to, which is thereby in two blocks. It costs a fortieth more, and a window of
+A block is a stretch of one episode: a number of steps, the observations they started from and the
+one after the last step, which is thereby in two blocks. It costs a fortieth more, and a window of
 steps never needs a block that is still being filled. Pictures of codes are stored as ranks among
-the codes of their block, a byte each. All blocks share one ring of bytes, which is addressed by how
-many bytes were ever written; so what changed since an earlier save is always one stretch of it.
+the codes of their block, one byte each. All blocks share one ring of bytes, addressed by the number
+of bytes ever written, so the changes since an earlier save are always one stretch of it.
 """
 
 from math import prod
@@ -14,26 +14,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ezgreedy import requirements as require
+from ezgreedy.checkpoints.append_only_ring import AppendOnlyRing
 from ezgreedy.compilation import jit
 from ezgreedy.replay.frames import ByteArray
+from ezgreedy.replay.sequence_sizes import (
+    BLOCK_HEAD,
+    NUM_RANKS,
+    most_block_bytes,
+    raw_block_bytes,
+)
 from ezgreedy.requirements import IntArray
-from ezgreedy.tail import Tail
 
 DTYPES = (np.uint8, np.uint16, np.float32)
-LEVEL = 3  # of zstd: higher ones take longer and save little
-_NUM_RANKS = 256
-_HEAD = 2  # bytes that say how many codes a table has; 0 for a block that has no table
+LEVEL = 3  # zstd's level: higher ones take longer and save little
 
 
 class BlockCodec:
     """Turns up to `num_steps` + 1 consecutive observations into bytes, and back.
 
-    Needs zstandard. Works in buffers of its own, so each thread needs a codec of its own.
+    Needs zstandard. Works in its own buffers, so each thread needs its own codec.
 
     Args:
-        observation_shape: of one observation.
+        observation_shape: shape of one observation.
         dtype: uint8, uint16 or float32.
-        num_steps: how many steps a block holds, unless its episode ends before.
+        num_steps: number of steps in a block, unless its episode ends earlier.
     """
 
     def __init__(
@@ -57,23 +61,28 @@ class BlockCodec:
         self._decompressor = ZstdDecompressor()
         self._work = np.empty(self.most_raw_bytes, dtype=np.uint8)
         self._ranks = np.zeros(1 << 16, dtype=np.int64)
-        self._table = np.zeros(_NUM_RANKS, dtype=np.uint16)
+        self._table = np.zeros(NUM_RANKS, dtype=np.uint16)
+
+    @property
+    def observation_bytes(self) -> int:
+        """The bytes of an observation before compression."""
+        return self.size * self.dtype.itemsize
 
     @property
     def most_raw_bytes(self) -> int:
-        """Of a full block before compression."""
-        return (self.num_steps + 1) * self.size * self.dtype.itemsize + _HEAD + 2 * _NUM_RANKS
+        """The bytes of a full block before compression."""
+        return raw_block_bytes(self.num_steps, self.observation_bytes)
 
     @property
     def most_bytes(self) -> int:
-        """Of a block, however badly it compresses: zstd's own bound, rounded up."""
-        return self.most_raw_bytes + self.most_raw_bytes // 128 + 512
+        """The most bytes of a block, however badly it compresses: zstd's bound, rounded up."""
+        return most_block_bytes(self.num_steps, self.observation_bytes)
 
     def encode(self, observations: NDArray[Any]) -> bytes:
         """The bytes of a block.
 
         Args:
-            observations: from the first step's to the one that the last step led to.
+            observations: those of all steps, and the one after the last step.
         """
         shape = observations.shape
         if observations.dtype != self.dtype or shape[1:] != self.observation_shape:
@@ -92,22 +101,22 @@ class BlockCodec:
 
         Args:
             payload: the block.
-            first: the block's observation to begin with.
-            out: contiguous, [count, *observation_shape].
+            first: index of the first observation to write.
+            out: a contiguous buffer, [count, *observation_shape].
         """
         target = out.reshape(-1)
         raw = self._decompressed(payload)
         begin, end = first * self.size, (first + len(out)) * self.size
         if not self._has_codes:
             raw = raw.view(self.dtype)
-        elif num_codes := int(raw[:_HEAD].view(np.uint16)[0]):
-            table_end = _HEAD + 2 * num_codes
-            self._table[:num_codes] = raw[_HEAD:table_end].view(np.uint16)
+        elif num_codes := int(raw[:BLOCK_HEAD].view(np.uint16)[0]):
+            table_end = BLOCK_HEAD + 2 * num_codes
+            self._table[:num_codes] = raw[BLOCK_HEAD:table_end].view(np.uint16)
             _check_end(end, len(raw) - table_end, self.size)
             _look_up(raw[table_end + begin : table_end + end], self._table, target)
             return
         else:
-            raw = raw[_HEAD:].view(np.uint16)
+            raw = raw[BLOCK_HEAD:].view(np.uint16)
         _check_end(end, len(raw), self.size)
         target[:] = raw[begin:end]
 
@@ -116,7 +125,7 @@ class BlockCodec:
         self._ranks[:] = 0
         _mark(codes, self._ranks)
         table = np.flatnonzero(self._ranks).astype(np.uint16)
-        if len(table) > _NUM_RANKS:
+        if len(table) > NUM_RANKS:
             table = table[:0]
         head = np.concatenate([np.array([len(table)], dtype=np.uint16), table]).view(np.uint8)
         length = len(codes) if len(table) else codes.nbytes
@@ -146,11 +155,11 @@ class BlockCodec:
 
 
 class BlockStore:
-    """The newest blocks, as numbered bytes: block n is the n-th that was ever written.
+    """The newest blocks, as numbered bytes: block n is the n-th ever written.
 
     Args:
-        num_blocks: how many are kept at most.
-        num_bytes: how many bytes they may take together; the oldest make room.
+        num_blocks: the most blocks kept.
+        num_bytes: the most bytes they may take together; the oldest make room.
     """
 
     def __init__(self, num_blocks: int, num_bytes: int) -> None:
@@ -158,17 +167,22 @@ class BlockStore:
         self._bytes = np.zeros(require.integer("num_bytes", num_bytes, least=1), dtype=np.uint8)
         # Where blocks begin, in bytes ever written; a block ends where the next one begins.
         self._begins = np.zeros(self.num_blocks, dtype=np.int64)
-        self.first = 0  # the oldest block that is still there
+        self.first = 0  # the oldest block still stored
         self.num_written = 0  # blocks ever
         self.num_bytes_written = 0
 
     @property
+    def most_bytes(self) -> int:
+        """The most bytes that the stored blocks may take."""
+        return len(self._bytes)
+
+    @property
     def num_bytes(self) -> int:
-        """How many bytes the blocks that are there take."""
+        """The bytes that the stored blocks take."""
         return self.num_bytes_written - self._begin(self.first)
 
     def append(self, payload: bytes) -> int:
-        """Write a block over the oldest ones; its number. What is lost is below `first`."""
+        """Write a block over the oldest ones; return its number. Blocks below `first` are lost."""
         length = len(payload)
         if not 0 < length <= len(self._bytes):
             rule = f"take 1 to {len(self._bytes)} bytes"
@@ -203,10 +217,10 @@ class BlockStore:
         return np.concatenate([view, self._bytes[: length - len(view)]])
 
     def state_dict(self) -> dict[str, Any]:
-        """The store's own arrays, not copies, as `Tail`s; and which block is the oldest."""
+        """The store's own arrays, not copies, as append-only rings; and the oldest block."""
         return {
-            "bytes": Tail(self._bytes, self.num_bytes_written),
-            "begins": Tail(self._begins, self.num_written),
+            "bytes": AppendOnlyRing(self._bytes, self.num_bytes_written),
+            "begins": AppendOnlyRing(self._begins, self.num_written),
             "first": self.first,
         }
 
@@ -226,8 +240,8 @@ class BlockStore:
         return int(self._begins[number % self.num_blocks])
 
 
-def check_tail(name: str, tail: Tail, array: NDArray[Any]) -> None:
-    """Refuse a saved ring that is not of the shape and type of this one."""
+def check_tail(name: str, tail: AppendOnlyRing, array: NDArray[Any]) -> None:
+    """Refuse a saved ring whose shape or type differs from this one's."""
     saved = tail.array
     if saved.shape != array.shape or saved.dtype != array.dtype:
         rule = f"hold {name} of shape {array.shape} and type {array.dtype}"

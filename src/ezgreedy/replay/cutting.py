@@ -1,4 +1,4 @@
-"""How episodes are cut into windows, as numbers alone; `sequences` does the cutting."""
+"""How are episodes cut into windows? Only the numbers; `sequences` does the cutting."""
 
 from dataclasses import dataclass
 
@@ -10,9 +10,9 @@ class SequenceSettings:
     """How episodes are cut into windows, in steps.
 
     Args:
-        length: how many steps a window trains on; a multiple of the stride.
-        burn_in: how many steps before them warm the recurrent state up; at most the stride.
-        stride: how far apart windows start, and how many steps a block of observations holds.
+        length: number of steps a window trains on; a multiple of the stride.
+        burn_in: number of steps before them that warm up the recurrent state; at most the stride.
+        stride: distance between the starts of windows, and the steps in a block of observations.
     """
 
     length: int = 80  # Paper
@@ -33,11 +33,11 @@ class SequenceSettings:
 
     @property
     def blocks_per_window(self) -> int:
-        """How many blocks the trained steps of a full window lie in."""
+        """The number of blocks that the trained steps of a full window span."""
         return self.length // self.stride
 
     def is_window(self, start: int, num_steps: int) -> bool:
-        """Whether an episode of so many steps has a window at this multiple of the stride."""
+        """Whether an episode of `num_steps` steps has a window at this multiple of the stride."""
         return start == 0 or start + self.length - self.stride < num_steps
 
     def starts_prefix(self, time: int) -> bool:

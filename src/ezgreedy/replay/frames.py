@@ -1,9 +1,9 @@
 """Where observations are kept: every frame once, stacked only when a batch asks for it.
 
 A state of Atari is the newest four frames, so storing states would keep each frame eight times over
-(56 GB for a million transitions, instead of 7.1). Each lane writes into a ring of its own. A stack
-never reaches over the start of its episode, where it is filled up with zeros, nor over the point
-at which its lane overwrites what is oldest.
+(56 GB for a million transitions, instead of 7.1). Each lane writes into its own ring. A stack never
+reaches back past the start of its episode, where it is padded with zeros, nor past the point at
+which its lane overwrites the oldest frames.
 """
 
 import os
@@ -15,13 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ezgreedy import requirements as require
+from ezgreedy.checkpoints.append_only_ring import AppendOnlyRing
 from ezgreedy.compilation import jit, jit_borrowing
 from ezgreedy.requirements import IntArray
-from ezgreedy.tail import Tail
+from ezgreedy.units import size
 
 ByteArray = NDArray[np.uint8]
 
-# Left to networks, emulators and everything else.
+# Left for networks, emulators and everything else.
 RESERVED_BYTES = 2**29
 # Beside its frame, a slot keeps its history (1), action (8), return and discount (4 each), next
 # slot (8), member and place (16), and up to four nodes of a sum tree (32).
@@ -32,10 +33,10 @@ class FrameStore:
     """The newest frames of several lanes, and stacks of them.
 
     Args:
-        capacity: how many frames in all; a transition needs about one of its own.
-        frame_shape: of one observation, [channels, height, width].
-        stack: how many consecutive frames make a state.
-        lanes: how many environments write, each into capacity // lanes slots.
+        capacity: total number of frames; a transition needs about one of its own.
+        frame_shape: shape of one observation, [channels, height, width].
+        stack: number of consecutive frames in a state.
+        lanes: number of environments that write, each into capacity // lanes slots.
     """
 
     def __init__(
@@ -56,7 +57,7 @@ class FrameStore:
         require_memory(self.capacity, self.frame_shape)
         # The slot of a lane's position p is lane · length + p.
         self._frames = np.zeros((self.capacity, prod(self.frame_shape)), dtype=np.uint8)
-        # How many earlier frames of its episode a slot's stack reaches back to.
+        # The number of earlier frames of its episode in a slot's stack.
         self._history = np.zeros(self.capacity, dtype=np.uint8)
         self._num_written = np.zeros(self.lanes, dtype=np.int64)
 
@@ -68,16 +69,16 @@ class FrameStore:
 
     @property
     def num_written(self) -> IntArray:
-        """How many frames each lane ever wrote; says what changed since an earlier save."""
+        """Frames ever written by each lane; shows what changed since an earlier save."""
         return self._num_written.copy()
 
     def append(self, lane: int, frame: ByteArray, *, starts_episode: bool) -> int:
         """Write a lane's next frame over its oldest one, and name the slot.
 
         Args:
-            lane: which environment.
-            frame: uint8, of the store's frame shape.
-            starts_episode: the frame follows a reset, whatever ended the episode before it.
+            lane: number of the environment.
+            frame: the frame, uint8, of the store's frame shape.
+            starts_episode: whether the frame follows a reset, for any end of the last episode.
         """
         lane = require.integer("lane", lane, 0, self.lanes - 1)
         if frame.dtype != np.uint8 or frame.shape != self.frame_shape:
@@ -105,15 +106,15 @@ class FrameStore:
         return [slot for distance, slot in enumerate(slots) if self._history[slot] >= distance]
 
     def new_batch(self, batch_size: int) -> ByteArray:
-        """A buffer for `gather`, to be used again and again, [batch, *state_shape]."""
+        """A reusable buffer for `gather`, [batch, *state_shape]."""
         return np.zeros((batch_size, *self.state_shape), dtype=np.uint8)
 
     def gather(self, slots: IntArray, out: ByteArray) -> ByteArray:
         """Write the stacks that end in some slots into a buffer, and return it.
 
         Args:
-            slots: [batch].
-            out: from `new_batch`.
+            slots: the slots, [batch].
+            out: a buffer from `new_batch`.
         """
         if out.dtype != np.uint8 or out.shape != (len(slots), *self.state_shape):
             raise require.refuse("out", f"hold {(len(slots), *self.state_shape)} bytes", out.shape)
@@ -127,20 +128,20 @@ class FrameStore:
         return out
 
     def state_dict(self) -> dict[str, Any]:
-        """The store's own arrays, not copies: whoever keeps them copies or writes them at once.
+        """The store's own arrays, not copies: callers copy or write them at once.
 
-        What a lane wrote is a `Tail`, so that a checkpoint need not write it again.
+        A lane's frames are an `AppendOnlyRing`, so that a checkpoint need not write them again.
         """
         return {
             name: [
-                Tail(self._of_lane(array, lane), int(written))
+                AppendOnlyRing(self._of_lane(array, lane), int(written))
                 for lane, written in enumerate(self._num_written)
             ]
             for name, array in (("frames", self._frames), ("history", self._history))
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take over what a store of the same sizes holds."""
+        """Take over the contents of a store of the same sizes."""
         own = self.state_dict()
         for name, tails in own.items():
             shapes = [(tail.array.shape, tail.array.dtype) for tail in state[name]]
@@ -191,18 +192,18 @@ def _copy(source: ByteArray, target: ByteArray) -> None:
 
 
 def required_bytes(capacity: int, frame_shape: tuple[int, ...]) -> int:
-    """Memory for a replay of this capacity: frames and all that is kept beside them."""
+    """Memory for a replay of this capacity: frames and everything stored with them."""
     return capacity * (prod(frame_shape) + _BYTES_BESIDE_FRAME)
 
 
 def available_bytes() -> int:
-    """Memory that can still be taken: the machine's, or what a container leaves of it."""
+    """Memory still available: the machine's, or the part that a container leaves of it."""
     available = _machine_bytes()
     control_group = Path("/sys/fs/cgroup")
     try:
         limit = int((control_group / "memory.max").read_text())
         used = int((control_group / "memory.current").read_text())
-    except (OSError, ValueError):  # no such group, or no limit: it then says "max"
+    except (OSError, ValueError):  # no such group, or no limit: the file then says "max"
         return available
     return min(available, max(limit - used, 0))
 
@@ -222,22 +223,22 @@ def require_memory(
     """Refuse a capacity that does not fit into memory, and say which one would.
 
     Args:
-        capacity: in frames.
-        frame_shape: of one frame.
-        available: bytes; None to ask the machine.
+        capacity: capacity in frames.
+        frame_shape: shape of one frame.
+        available: available bytes; None to ask the machine.
     """
     require_fit(capacity, required_bytes(1, frame_shape), available)
 
 
 def require_fit(capacity: int, bytes_each: float, available: int | None = None) -> None:
-    """Refuse a capacity of things that take so many bytes each; see `require_memory`."""
+    """Refuse a capacity of items that take `bytes_each` bytes; see `require_memory`."""
     available = available_bytes() if available is None else available
     needed = capacity * bytes_each
     usable = max(available - RESERVED_BYTES, 0)
     if needed > usable:
         fitting = int(usable // bytes_each)
         rule = (
-            f"be at most {fitting} to fit into the {usable / 1e9:.1f} GB of memory that can be "
-            f"used (it needs {needed / 1e9:.1f} GB)"
+            f"be at most {fitting} to fit into the {size(usable)} of memory that can be "
+            f"used (it needs {size(needed)})"
         )
         raise require.refuse("capacity", rule, capacity)

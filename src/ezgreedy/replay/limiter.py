@@ -1,8 +1,8 @@
-"""How often what is remembered is learned from: samples per insertion, held within a band.
+"""How often is experience learned from? Samples per insertion, held within a band.
 
-With I insertions and S samples so far, the error I·ratio − S is kept within ±band of what it is
-when sampling may begin, least_size·ratio: whoever is ahead waits. The arithmetic is exact, so that
-rounding can never make both sides wait; and there are no threads here, only answers.
+With I insertions and S samples so far, the error I·ratio − S is kept within ±band of its value when
+sampling may begin, least_size·ratio: the side that is ahead waits. The arithmetic is exact, so
+rounding can never make both sides wait. There are no threads here, only answers.
 """
 
 from fractions import Fraction
@@ -17,10 +17,10 @@ class SamplesPerInsert:
     Args:
         ratio: samples for each insertion. R2D2's rates give 0.77 windows.
         least_size: insertions before the first sample.
-        band: how far the error may lie from its centre; None for a tenth of the centre, or the
-            least that cannot deadlock if that is more.
-        most_inserted: the largest number that is inserted at once.
-        most_sampled: the largest number that is sampled at once.
+        band: the most that the error may lie from its centre; None for a tenth of the centre, or
+            for the least that cannot deadlock if that is more.
+        most_inserted: the largest number inserted at once.
+        most_sampled: the largest number sampled at once.
     """
 
     def __init__(
@@ -32,7 +32,7 @@ class SamplesPerInsert:
         most_inserted: int = 1,
         most_sampled: int = 1,
     ) -> None:
-        # Through its digits: 0.77 means seventy-seven hundredths.
+        # By its digits: 0.77 means seventy-seven hundredths.
         self.ratio = Fraction(str(require.number("ratio", ratio, 0.0)))
         if not self.ratio:
             raise require.refuse("ratio", "be more than 0", ratio)
@@ -41,7 +41,7 @@ class SamplesPerInsert:
         self.most_sampled = require.integer("most_sampled", most_sampled, least=1)
         self.centre = self.least_size * self.ratio
         inserted_at_once = self.ratio * self.most_inserted
-        # Narrower, a state could refuse the largest insertion and the largest sample alike.
+        # If narrower, a state could refuse both the largest insertion and the largest sample.
         least = max(
             Fraction(1), inserted_at_once, (inserted_at_once + self.most_sampled) * Fraction(1, 2)
         )
@@ -61,25 +61,25 @@ class SamplesPerInsert:
         return float(self._difference - self.centre)
 
     def may_insert(self, count: int = 1) -> bool:
-        """Whether so many more insertions leave the band unbroken."""
+        """Whether this many more insertions stay within the band."""
         count = require.integer("count", count, 1, self.most_inserted)
         if self.num_inserted + count <= self.least_size:
             return True
         return self._difference + count * self.ratio <= self.centre + self.band
 
     def may_sample(self, count: int = 1) -> bool:
-        """Whether so many more samples leave the band unbroken, and there is enough to sample."""
+        """Whether this many more samples stay within the band, and there is enough to sample."""
         count = require.integer("count", count, 1, self.most_sampled)
         if self.num_inserted < self.least_size:
             return False
         return self._difference - count >= self.centre - self.band
 
     def inserted(self, count: int = 1) -> None:
-        """Count insertions, whether or not they waited for leave."""
+        """Count insertions, whether or not they waited for permission."""
         self.num_inserted += require.integer("count", count, least=1)
 
     def sampled(self, count: int = 1) -> None:
-        """Count samples, whether or not they waited for leave."""
+        """Count samples, whether or not they waited for permission."""
         self.num_sampled += require.integer("count", count, least=1)
 
     def state_dict(self) -> dict[str, Any]:

@@ -1,50 +1,25 @@
 """Which transitions to learn from: more often those that were surprising when last seen.
 
 Prioritised replay as in Rainbow: P(i) = (1 − η)·pᵢ^α/Σp^α + η/N with p the unweighted loss, drawn
-with replacement, and importance weights (N·P(i))^−β divided by the largest of the batch. What is
-new comes with the largest priority seen so far, so that it is soon looked at once, unless whoever
-adds it knows its loss.
+with replacement, and importance weights (N·P(i))^−β divided by the largest of the batch. A new
+transition gets the largest priority seen so far, so that it is soon drawn once, unless its loss is
+given.
 """
 
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ezgreedy import requirements as require
+from ezgreedy.replay.importance import ImportanceExponent
 from ezgreedy.replay.sum_tree import SumTree
 from ezgreedy.requirements import FloatArray, IntArray
 
 LARGEST_LOSS = 100.0
 
 
-@dataclass(frozen=True)
-class ImportanceExponent:
-    """β as a function of how many transitions were ever added: linear, and constant outside.
-
-    Counts are agent steps: the default reaches 1 after 50M of them, which are 200M frames.
-    """
-
-    start: float = 0.4
-    end: float = 1.0
-    first_addition: int = 20_000
-    last_addition: int = 50_000_000
-
-    def __post_init__(self) -> None:
-        require.number("start", self.start, 0.0, 1.0)
-        require.number("end", self.end, 0.0, 1.0)
-        require.integer("first_addition", self.first_addition, least=0)
-        require.integer("last_addition", self.last_addition, least=self.first_addition + 1)
-
-    def __call__(self, num_added: int) -> float:
-        """β once `num_added` transitions were added."""
-        span = self.last_addition - self.first_addition
-        fraction = min(max((num_added - self.first_addition) / span, 0.0), 1.0)
-        return self.start * (1.0 - fraction) + self.end * fraction
-
-
 class Sample(NamedTuple):
-    """Slots to learn from, how likely each was, and how much it weighs; all [batch]."""
+    """Slots to learn from, their probabilities and their weights; all [batch]."""
 
     slots: IntArray
     probabilities: FloatArray
@@ -56,11 +31,11 @@ class Priorities:
 
     Args:
         capacity: slots are ints in [0, capacity).
-        exponent: α, applied once, when a loss becomes a priority. With 0 all slots are alike.
+        exponent: α, applied once, when a loss becomes a priority. With 0 all are equally likely.
         uniform_share: η, the probability that a draw ignores priorities.
         importance_exponent: β. With β = 0 all weights are 1.
-        bounds: losses below the first or above the second are taken for it.
-        rng: what the draws come from; its state is part of this object's.
+        bounds: least and largest loss; others are clipped to them.
+        rng: random generator of the draws; its state is part of this object's.
     """
 
     def __init__(
@@ -83,7 +58,7 @@ class Priorities:
         self.largest_loss = 1.0
         self.num_added = 0
         self._rng = rng
-        # The slots that are in, in no particular order, and where each of them stands (−1: not in).
+        # The member slots, in no particular order, and the place of each slot (−1: not a member).
         self._members = np.zeros(self.capacity, dtype=np.int64)
         self._places = np.full(self.capacity, -1, dtype=np.int64)
         self._size = 0
@@ -105,7 +80,7 @@ class Priorities:
         return self.importance_exponent(self.num_added)
 
     def add(self, slot: int, loss: float | None = None) -> None:
-        """Let a slot in that is not in yet, with its loss or else the largest one seen so far."""
+        """Add a slot that is not a member, with its loss or else the largest one seen so far."""
         slot = require.integer("slot", slot, 0, self.capacity - 1)
         if slot in self:
             raise require.refuse("slot", "be removed before it is added again", slot)
@@ -120,7 +95,7 @@ class Priorities:
         self._tree.set(np.array([slot]), np.array([known**self.exponent]))
 
     def remove(self, slot: int) -> None:
-        """Take a slot out; one that is not in is left alone."""
+        """Remove a slot; does nothing if it is not a member."""
         slot = require.integer("slot", slot, 0, self.capacity - 1)
         place = self._places[slot]
         if place < 0:
@@ -133,11 +108,11 @@ class Priorities:
         self._tree.set(np.array([slot]), np.zeros(1))
 
     def update(self, slots: IntArray, losses: FloatArray) -> None:
-        """Set priorities from losses; slots that left since they were drawn stay out.
+        """Set priorities from losses; slots removed since they were drawn stay out.
 
         Args:
-            slots: as sampled, [batch].
-            losses: of each transition, not multiplied by its importance weight, [batch].
+            slots: slots as sampled, [batch].
+            losses: loss of each transition, not multiplied by its importance weight, [batch].
         """
         slots = require.actions("slots", slots, np.size(slots), self.capacity)
         losses = np.asarray(losses, dtype=np.float64)
@@ -153,7 +128,7 @@ class Priorities:
         self._tree.set(slots[stays], losses[stays] ** self.exponent)
 
     def probabilities(self, slots: IntArray) -> FloatArray:
-        """P(i) of slots that are in, [batch]."""
+        """P(i) of member slots, [batch]."""
         even = 1.0 / self._size
         if self._tree.total <= 0.0:
             return np.full(len(slots), even)
@@ -161,10 +136,10 @@ class Priorities:
         return (1.0 - self.uniform_share) * proportional + self.uniform_share * even
 
     def sample(self, batch_size: int) -> Sample:
-        """Draw slots with replacement; each draw uses three uniforms, whatever it turns out to be.
+        """Draw slots with replacement; each draw always uses three uniforms.
 
         Args:
-            batch_size: how many.
+            batch_size: number of draws.
         """
         batch_size = require.integer("batch_size", batch_size, least=1)
         if self._size == 0:
@@ -179,7 +154,7 @@ class Priorities:
         return Sample(slots, probabilities, weights / weights.max())
 
     def check_valid(self) -> None:
-        """Raise unless members, places and priorities tell the same story."""
+        """Raise unless members, places and priorities agree."""
         self._tree.check_valid()
         members = self._members[: self._size]
         if not (self._places[members] == np.arange(self._size)).all():

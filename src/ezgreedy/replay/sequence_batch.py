@@ -1,9 +1,9 @@
-"""What passes from a memory of sequences to a learner: windows of episodes, padded to one shape.
+"""What passes from a replay of sequences to a learner: windows of episodes, padded to one shape.
 
-A window is a prefix, which only warms recurrent states up, and then the steps that are learned
-from. Prefixes end, and trained steps begin, at the same position in every row; short prefixes are
-padded before their first step and short windows after their last. No window crosses the end of an
-episode. What stands in padded places is never read.
+A window is a prefix, which only warms up recurrent states, followed by the trained steps. Prefixes
+end, and trained steps begin, at the same position in every row; short prefixes are padded before
+their first step and short windows after their last. No window crosses the end of an episode.
+Padded places are never read.
 """
 
 from typing import Any, NamedTuple
@@ -15,7 +15,7 @@ from ezgreedy import requirements as require
 from ezgreedy.requirements import BoolArray, FloatArray, IntArray
 
 Float32Array = NDArray[np.float32]
-NO_ACTION = -1  # what comes before the first action of an episode
+NO_ACTION = -1  # stands for the action before the first of an episode
 
 
 class SequenceBatch(NamedTuple):
@@ -23,22 +23,22 @@ class SequenceBatch(NamedTuple):
 
     observations: NDArray[Any]  # uint8 planes or float32 vectors, [batch, steps + 1, ...]
     actions: IntArray  # [batch, steps]
-    rewards: Float32Array  # that followed those actions: what is learned from, [batch, steps]
+    rewards: Float32Array  # after those actions, to learn from, [batch, steps]
     previous_action: IntArray  # before the first observation used; −1 if there was none, [batch]
-    previous_reward: Float32Array  # likewise, 0 if there was none, [batch]
-    # Before the first observation used is consumed, [batch, hidden], or with one state for each
-    # head [batch, heads, hidden].
+    previous_reward: Float32Array  # at the same time; 0 if there was none, [batch]
+    # The state before the first observation used is consumed, [batch, hidden], or with one state
+    # for each head [batch, heads, hidden].
     state_h: Float32Array
     state_c: Float32Array
     prefix_lengths: IntArray  # [batch]
     lengths: IntArray  # trained steps, at least 1, [batch]
     terminated: BoolArray  # whether the last trained step ended the game, [batch]
-    weights: FloatArray  # of each window's loss, [batch]
+    weights: FloatArray  # weight of each window's loss, [batch]
     masks: NDArray[np.uint8]  # bit k: whether head k learns from the step, [batch, steps]
-    behaviour_probabilities: Float32Array  # of those actions when they were chosen, [batch, steps]
+    behaviour_probabilities: Float32Array  # of those actions when chosen, [batch, steps]
     slots: IntArray  # [batch]
     generations: IntArray  # [batch]
-    # The rewards that the actor's network saw, if others are learned from; [batch, steps].
+    # The rewards that the actor's network saw, if they differ from `rewards`; [batch, steps].
     seen_rewards: Float32Array | None = None
 
     @property
@@ -61,8 +61,8 @@ def check(batch: SequenceBatch, *, burn_in: int, length: int, num_actions: int) 
     """Refuse a batch that is not made of windows of this shape.
 
     Args:
-        batch: what is checked; only places that are used must hold anything sensible.
-        burn_in: the longest prefix.
+        batch: the batch; places that are not used may hold anything.
+        burn_in: length of the longest prefix.
         length: the most trained steps.
         num_actions: actions are ints in [0, num_actions).
     """

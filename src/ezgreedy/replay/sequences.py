@@ -1,10 +1,10 @@
-"""From the steps of lanes to windows: what R2D2 remembers of an episode.
+"""From the steps of lanes to windows: what does R2D2 remember of an episode?
 
 An episode of T steps gives windows that start at s = 0, 40, 80, … as long as each trains on steps
 that the one before does not: s = 0 or s + 40 < T. A window trains on [s, min(s + 80, T)) after a
-prefix [max(0, s − 20), s) that only warms the recurrent state up; the state that is stored is the
-one before the prefix's first observation was consumed. Windows never reach over the end of an
-episode, and an episode of one step is a window like any other.
+prefix [max(0, s − 20), s) that only warms up the recurrent state; the stored state is the one
+before the prefix's first observation was consumed. Windows never cross the end of an episode, and
+an episode of one step is a window like any other.
 """
 
 from collections import deque
@@ -23,15 +23,15 @@ Floats = NDArray[np.float32]
 
 
 class SequenceStep(NamedTuple):
-    """One step of a lane, as it is remembered."""
+    """One remembered step of a lane."""
 
     action: int
-    reward: float  # as it is learned from, which is also what the network sees of it
-    observation: NDArray[Any]  # what the step led to, also if it ended the episode
+    reward: float  # the reward to learn from, which the network also sees
+    observation: NDArray[Any]  # after the step, even if it ended the episode
     terminated: bool = False  # the game is over
-    truncated: bool = False  # the game was cut off; what would have followed is worth something
-    mask: int = 255  # which bootstrap heads learn from the step, a bit each
-    behaviour_probability: float = 1.0  # of the action, under what really chose it
+    truncated: bool = False  # the game was cut off; later rewards still have a value
+    mask: int = 255  # the bootstrap heads that learn from the step, one bit each
+    behaviour_probability: float = 1.0  # of the action, under the policy that chose it
     estimates: tuple[float, ...] = ()  # float32s that initial priorities are computed from
 
 
@@ -46,26 +46,26 @@ class Block(NamedTuple):
 
 
 class Window(NamedTuple):
-    """What is learned from at once, with those of its blocks that no earlier window brought."""
+    """One unit of learning, with those of its blocks that no earlier window brought."""
 
     lane: int
-    episode: int  # of the lane, so that a window finds the blocks that came with earlier ones
+    episode: int  # the lane's episode, by which a window finds the blocks of earlier ones
     start: int
     length: int
     prefix_length: int
     terminated: bool  # the last step ended the game
     previous_action: int  # before the first observation of the prefix; −1 at an episode's start
-    previous_reward: float  # likewise; 0 at an episode's start
+    previous_reward: float  # at the same time; 0 at an episode's start
     state_h: Floats  # before that observation was consumed
     state_c: Floats
     blocks: tuple[Block, ...]
-    estimates: Floats  # of the steps that are trained on, [length, …]
-    priority: float | None = None  # for whoever makes the window to fill in
+    estimates: Floats  # estimates of the trained steps, [length, …]
+    priority: float | None = None  # filled in by the maker of the window
 
 
 @dataclass
 class _Lane:
-    """Where a lane is within its episode."""
+    """A lane's position within its episode."""
 
     episode: int = -1
     time: int = 0
@@ -84,10 +84,10 @@ class SequenceAccumulator:
         windows = accumulator.step(lane, step, state_h, state_c)
 
     Args:
-        codec: how observations become blocks, of as many steps as the stride.
+        codec: turns observations into blocks, with as many steps as the stride.
         settings: how windows are cut.
-        lanes: how many environments take steps.
-        first_lane: the fleet-wide number of the first of them, by which windows name their lane.
+        lanes: number of environments.
+        first_lane: the fleet-wide number of the first lane, by which windows name their lane.
     """
 
     def __init__(
@@ -127,17 +127,17 @@ class SequenceAccumulator:
         self._observations[lane, 0] = observation
 
     def wants_state(self, lane: int) -> bool:
-        """Whether the state that goes with the lane's next step will be kept, not just dropped."""
+        """Whether the state of the lane's next step will be kept rather than dropped."""
         return self.settings.starts_prefix(self._lanes[self._checked(lane)].time)
 
     def step(self, lane: int, step: SequenceStep, state_h: Floats, state_c: Floats) -> list[Window]:
-        """Take one step of a lane; the windows that are complete by now, oldest first.
+        """Take one step of a lane; return the windows now complete, oldest first.
 
         Args:
-            lane: which environment.
-            step: what was done, and what came of it.
+            lane: number of the environment.
+            step: the action and its outcome.
             state_h: the recurrent state *before* it consumed the observation that was acted on.
-            state_c: likewise. Copied if it is needed.
+            state_c: its other half at the same time. Both are copied if needed.
         """
         current = self._lanes[self._checked(lane)]
         if not current.is_inside:
@@ -214,7 +214,7 @@ class SequenceAccumulator:
         )
 
     def state_dict(self) -> dict[str, Any]:
-        """Open blocks and where the lanes are: plain data, bytes and copies of arrays."""
+        """Open blocks and the lanes' positions: plain data, bytes and copies of arrays."""
         return {
             **{name: array.copy() for name, array in self._open_blocks().items()},
             "lanes": [_plain(lane) for lane in self._lanes],
@@ -259,7 +259,7 @@ class SequenceAccumulator:
 
 
 def plain_window(window: Window) -> dict[str, Any]:
-    """A window as data that a checkpoint holds."""
+    """A window as data for a checkpoint."""
     return {**window._asdict(), "blocks": [list(block) for block in window.blocks]}
 
 

@@ -1,8 +1,8 @@
 """Sampling in proportion to weights that change all the time: a binary tree of partial sums.
 
-Leaves hold the weights, every other node the sum of its two children, in float64. A write adds its
-ancestors up anew instead of passing a difference upwards, so sums never drift: they are a function
-of the leaves alone, and need no rebuilding.
+Leaves hold the weights, every other node the sum of its two children, in float64. A write adds up
+its ancestors again instead of passing a difference upwards, so sums never drift: they are a
+function of the leaves only, and need no rebuilding.
 """
 
 from typing import Any
@@ -18,7 +18,7 @@ class SumTree:
     """`capacity` non-negative weights, all 0 at first; writing and sampling take O(log capacity).
 
     Args:
-        capacity: how many weights.
+        capacity: number of weights.
     """
 
     def __init__(self, capacity: int) -> None:
@@ -34,7 +34,7 @@ class SumTree:
 
     @property
     def leaves(self) -> FloatArray:
-        """All weights, as a view that is not to be written to, [capacity]."""
+        """All weights, as a view; do not write to it, [capacity]."""
         view = self._nodes[self._first_leaf : self._first_leaf + self.capacity]
         view.flags.writeable = False
         return view
@@ -44,11 +44,11 @@ class SumTree:
         return self.leaves[indices]
 
     def set(self, indices: IntArray, weights: FloatArray) -> None:
-        """Write weights; of several for one index, the last one stays.
+        """Write weights; of several for one index, the last one wins.
 
         Args:
-            indices: in [0, capacity), [batch].
-            weights: finite and not negative, [batch].
+            indices: indices in [0, capacity), [batch].
+            weights: finite, non-negative weights, [batch].
         """
         indices = require.actions("indices", indices, np.size(indices), self.capacity)
         weights = np.asarray(weights, dtype=np.float64)
@@ -73,7 +73,7 @@ class SumTree:
         return self.find(np.asarray(uniforms, dtype=np.float64) * self.total)
 
     def check_valid(self) -> None:
-        """Raise unless weights are weights and every node is exactly the sum of its children."""
+        """Raise unless weights are valid and every node is exactly the sum of its children."""
         leaves = self._nodes[self._first_leaf :]
         if not np.isfinite(leaves).all() or (leaves < 0.0).any() or leaves[self.capacity :].any():
             raise ValueError("the tree holds something that is not a weight")

@@ -1,21 +1,20 @@
-"""In which games does exploration alone find more with εz- than with ε-greedy? A table to sort.
+"""In which games does exploration alone find more with εz- than with ε-greedy? A sortable table.
 
-Made from the summary of `atari-exploration`: a line for each game, a column for each measure, and
-one such table for every ε and every law of durations that was tried.
+Made from the summary of `atari-exploration`: a row for each game, a column for each measure, and a
+table for every ε and every duration law.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ezgreedy.experiments.atari_findings import sign
+from ezgreedy.findings.intervals import Interval, sign
 from ezgreedy.report import wording
-from ezgreedy.results.intervals import Interval
 
-Entry = Mapping[str, Any]  # of one condition of one game
+Entry = Mapping[str, Any]  # one condition of one game
 
-KEY = "conditions"  # of a summary's data, if it has an atlas
+KEY = "conditions"  # key of an atlas in a summary's data
 
-# What a summary calls it, and what a reader does; all are differences εz − ε.
+# Name in the summary ↦ heading of the column; all are differences εz − ε.
 _COLUMNS = {
     "gain": "gain, % of human − random",
     "more_return": "more return per episode",
@@ -25,20 +24,20 @@ _COLUMNS = {
     "more_memories": "more memory contents",
     "more_lives_lost_per_1000_steps": "more lives lost per 1000 steps",
 }
-_PAPERS = "μ = 2, n ≤ 10,000"  # the law that a reader asks for first
+_PAPERS = "μ = 2, n ≤ 10,000"  # the law to show first
 _DIFFERENCE = "more_"
 
 
-class Cell(NamedTuple):
-    """A number with its interval, as it is sorted and as it is read.
+class Difference(NamedTuple):
+    """A difference with its interval, for sorting and for reading.
 
     Args:
-        number: all its digits.
-        value: written.
-        interval: written, in brackets.
-        sign: 1 or −1 if the whole interval lies on that side of 0 and seeds are enough, else 0.
-        both: what it is the difference of, ε-greedy's number before εz-greedy's.
-        early: how many of them ended too early to tell, in the same order; empty if none did.
+        number: value with all its digits.
+        value: value as text.
+        interval: interval as text, in brackets.
+        sign: 1 or −1 if the whole interval lies on that side of 0 with enough seeds, else 0.
+        both: the two numbers, ε-greedy's before εz-greedy's.
+        early: numbers of walks or episodes that ended too early, in the same order; may be empty.
     """
 
     number: float
@@ -53,11 +52,11 @@ class Condition(NamedTuple):
     """One ε and one law of durations: the cells of every game, the largest gain first."""
 
     label: str
-    rows: Mapping[str, Sequence[Cell]]
+    rows: Mapping[str, Sequence[Difference]]
 
 
 class Atlas(NamedTuple):
-    """Every condition under the same columns; `first` is the place of the one to begin with."""
+    """All conditions, with the same columns; `first` is the index of the one shown first."""
 
     columns: Sequence[str]
     conditions: Sequence[Condition]
@@ -68,7 +67,7 @@ class Atlas(NamedTuple):
 
 
 def atlas_from_json(data: Mapping[str, Any]) -> Atlas | None:
-    """The atlas in a summary's data, if there is one; what cannot be read raises."""
+    """The atlas in a summary's data, if there is one; raises if it cannot be read."""
     if KEY not in data:
         return None
     entries = data[KEY]
@@ -104,33 +103,35 @@ def _condition(entry: Entry) -> tuple[float, str]:
 
 
 def _label(epsilon: float, policy: str, share: float) -> str:
-    """With how much of it is exploration, which equal ε do not make equal."""
+    """With the share of exploratory steps, which differs at equal ε."""
     told = "" if epsilon == 1.0 else f" ({100.0 * share:.0f} % of steps exploratory)"
     return f"ε = {epsilon:g}, {policy}{told}"
 
 
 def _rows(
     entries: Sequence[Entry], others: Mapping[tuple[str, float], Entry], num_seeds: int
-) -> dict[str, list[Cell]]:
+) -> dict[str, list[Difference]]:
     in_order = sorted(entries, key=lambda entry: (-entry["gain"][0], entry["game"]))
     return {
         entry["game"]: [
-            _cell(name, entry, others[entry["game"], entry["epsilon"]], num_seeds)
+            _difference(name, entry, others[entry["game"], entry["epsilon"]], num_seeds)
             for name in _COLUMNS
         ]
         for entry in in_order
     }
 
 
-def _cell(name: str, entry: Entry, other: Entry, num_seeds: int) -> Cell:
+def _difference(name: str, entry: Entry, other: Entry, num_seeds: int) -> Difference:
     interval = Interval(*map(float, entry[name]))
     value, low, high = wording.number_parts(interval)
     both, early = _both(name.removeprefix(_DIFFERENCE), [other, entry], num_seeds)
-    return Cell(interval.value, value, f"[{low}, {high}]", sign(interval, num_seeds), both, early)
+    return Difference(
+        interval.value, value, f"[{low}, {high}]", sign(interval, num_seeds), both, early
+    )
 
 
 def _both(measure: str, entries: Sequence[Entry], num_seeds: int) -> tuple[str, str]:
-    """`0.2 → 2.4`, and how many walks or episodes ended too early to tell, if any did."""
+    """`0.2 → 2.4`, and how many walks or episodes ended too early, if any did."""
     if not all(measure in entry for entry in entries):
         return "", ""
     key, words = {

@@ -1,9 +1,9 @@
 """What did the deep agents learn? Runs by game and agent: scores, differences, plain answers.
 
-Runs that differ in their seed alone stand together. Every number of theirs is over the runs that
-came furthest, so that none mixes an agent at the beginning with the same agent at the end; runs
-that are still behind are counted, not averaged. An interval needs three seeds; with three it is
-still a rough one, as the bootstrap can resample nothing but what was seen.
+Runs that differ only in seed form a group. Its numbers are over the runs that got furthest, so that
+none mixes an agent at the beginning with the same agent at the end; runs still behind are counted,
+not averaged. An interval needs three seeds; with three it is still rough, as the bootstrap can
+resample only what was seen.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,17 +13,17 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from ezgreedy.atari.minatar_scores import (
+from ezgreedy.findings.intervals import LEAST_SEEDS, Interval, difference_interval, mean_interval
+from ezgreedy.findings.scores import Missing
+from ezgreedy.findings.training_scores import shared_frames
+from ezgreedy.games.minatar_scores import (
     PUBLISHED_ACCURACY,
     PUBLISHED_FRAMES,
     minatar_scores,
 )
 from ezgreedy.report import wording
 from ezgreedy.report.variants import variants
-from ezgreedy.results.intervals import LEAST_SEEDS, Interval, difference_interval, mean_interval
 from ezgreedy.results.runs import LATEST, Report, Run, not_begun, read_run, run_directories
-from ezgreedy.results.scores import Missing
-from ezgreedy.results.training_scores import shared_frames
 from ezgreedy.seeding import role_seed
 
 LAST_FRAMES = 100_000
@@ -32,23 +32,23 @@ PUBLISHED_DQN = {
     name: found.dqn_score for name, found in minatar_scores().items() if found.is_comparable
 }
 
-# Agents that differ in how long exploratory actions last alone: without and with.
+# Agents that differ only in how long exploratory actions last: one step, or longer.
 PAIRS = (("rainbow-eps", "rainbow-ez"), ("r2d2", "r2d2-ez"))
 
 Estimate = Interval | float | None  # None if nothing was measured
-Verdict = Literal["yes", "no", "open"]
+Reply = Literal["yes", "no", "open"]
 
 
 @dataclass(frozen=True)
 class Group:
-    """Runs that differ in their seed alone.
+    """Runs that differ only in seed.
 
     Args:
-        game: what is played.
-        agent: who plays.
-        label: the agent, with what tells it from another group of the same agent.
-        runs: those that came furthest, by seed.
-        behind: the others.
+        game: name of the game.
+        agent: name of the agent.
+        label: name of the agent, with what distinguishes it from other groups of the same agent.
+        runs: the runs that got furthest, by seed.
+        behind: the other runs.
     """
 
     game: str
@@ -59,17 +59,17 @@ class Group:
 
     @property
     def num_scores(self) -> int:
-        """Evaluations that every run has had."""
+        """The number of evaluations of every run."""
         return len(self.runs[0].scores)
 
     @property
     def frames(self) -> int:
-        """How far the runs came: to the last evaluation, or report, of the slowest."""
+        """How far the runs got: to the last evaluation, or report, of the slowest."""
         return min(run.frames for run in self.runs)
 
     @property
     def frames_to_play(self) -> int:
-        """How far they are meant to come."""
+        """How far the runs are meant to get."""
         return max(run.frames_to_play for run in self.runs)
 
     @property
@@ -84,14 +84,14 @@ class Group:
         return known if len(known) == len(found) else None
 
     def training_returns(self, frames: int) -> list[float] | None:
-        """One number for each run: over the episodes of the last frames up to this one."""
+        """One number for each run: mean over the episodes of the last 100K frames up to here."""
         found = [_mean_of(_within(run.reports, frames - LAST_FRAMES, frames)) for run in self.runs]
         known = [value for value in found if value is not None]
         return known if len(known) == len(found) else None
 
 
 class Row(NamedTuple):
-    """One line of the table: numbers of a group."""
+    """One row of the table: the numbers of a group."""
 
     group: Group
     final: Estimate  # the last evaluation of each run
@@ -104,12 +104,12 @@ class Answer(NamedTuple):
     """A question that a game's runs can answer, or cannot yet."""
 
     question: str
-    verdict: Verdict
+    verdict: Reply
     because: str
 
 
 @dataclass(frozen=True)
-class Game:
+class GameStudy:
     """Everything about one game."""
 
     name: str
@@ -127,20 +127,20 @@ class DeepStudy:
     """All runs by game.
 
     Args:
-        games: in order of their names.
-        runs: all that were read, without those left out.
-        left_out: which runs were not used, or not begun by a sweep, and why, in words.
+        games: games in order of their names.
+        runs: all runs read, without those left out.
+        left_out: runs not used, or not begun by a sweep, and why, in words.
     """
 
-    games: Sequence[Game]
+    games: Sequence[GameStudy]
     runs: Sequence[Run]
     left_out: Sequence[str]
 
 
 def read_deep_study(sources: Sequence[Path]) -> DeepStudy:
-    """The study of the runs that some directories are or hold; see `deep_study`.
+    """The study of the runs in some directories; see `deep_study`.
 
-    What a sweep among them is to have and has not begun is left out by name as well.
+    Runs that a sweep among them has not begun are left out by name as well.
     """
     directories = [path for source in sources for path in run_directories(source)]
     study = deep_study([read_run(directory) for directory in directories])
@@ -149,7 +149,7 @@ def read_deep_study(sources: Sequence[Path]) -> DeepStudy:
 
 
 def deep_study(runs: Sequence[Run]) -> DeepStudy:
-    """Runs by game; one that is there twice, or has no evaluation yet, is left out by name."""
+    """Runs by game; duplicates and runs without an evaluation are left out by name."""
     kept: dict[str, Run] = {}
     left_out = []
     for run in runs:
@@ -174,11 +174,11 @@ def deep_study(runs: Sequence[Run]) -> DeepStudy:
 
 
 def estimate(samples: Sequence[float] | None, purpose: str) -> Estimate:
-    """The mean over seeds, with an interval if there are seeds enough for one.
+    """The mean over seeds, with an interval if there are enough seeds.
 
     Args:
         samples: one number for each seed, if there are any.
-        purpose: what is estimated; the same purpose draws the same resamples.
+        purpose: name of the estimate; the same name draws the same resamples.
     """
     if not samples:
         return None
@@ -188,7 +188,7 @@ def estimate(samples: Sequence[float] | None, purpose: str) -> Estimate:
 
 
 def generator(purpose: str) -> np.random.Generator:
-    """Of the resamples for one purpose."""
+    """The random generator of the resamples for one purpose."""
     return np.random.default_rng(role_seed(0, purpose))
 
 
@@ -225,7 +225,7 @@ def _progress(run: Run) -> tuple[int, int]:
 def _is_level(run: Run, first: Run) -> bool:
     """Whether a run has as many evaluations as the first, the last one at the same frames.
 
-    Runs of other lengths may have as many: 500K frames after 400K, or 600K.
+    Runs of other lengths may have as many, with the last at 500K frames rather than 600K.
     """
     is_near = first.last_evaluated <= LATEST * run.last_evaluated
     return len(run.scores) == len(first.scores) and is_near
@@ -236,7 +236,7 @@ def _within(reports: Sequence[Report], after: int, until: int) -> list[Report]:
 
 
 def _mean_of(reports: Sequence[Report]) -> float | None:
-    """Over episodes, whichever report they are in."""
+    """The mean over the episodes of all reports."""
     counted = [report for report in reports if report.mean_return is not None]
     if not counted:
         return None
@@ -244,10 +244,10 @@ def _mean_of(reports: Sequence[Report]) -> float | None:
     return float(np.average(np.array(returns), weights=[report.episodes for report in counted]))
 
 
-def _game(name: str, groups: Sequence[Group]) -> Game:
+def _game(name: str, groups: Sequence[Group]) -> GameStudy:
     rows = [_row(group) for group in groups]
     answers = [*_published_answers(name, groups), *_pair_answers(groups)]
-    return Game(name, rows, answers)
+    return GameStudy(name, rows, answers)
 
 
 def _row(group: Group) -> Row:
@@ -314,35 +314,35 @@ def _pair_answer(below: Group, above: Group) -> Answer:
     shared = shared_frames([*above.runs, *below.runs])
     first, second = above.evaluated_at(shared), below.evaluated_at(shared)
     if not shared or first is None or second is None:
-        return Answer(question, "open", "They have no evaluation in training at the same frames.")
+        return Answer(question, "open", "They share no evaluation in training at the same frames.")
     frames = wording.plain(shared)
     if min(len(first), len(second)) < LEAST_SEEDS:
         difference = float(np.mean(first) - np.mean(second))
         because = f"{told(difference)} at {frames} frames, with too few seeds for an interval."
         return Answer(question, "open", f"Difference: {because}")
     found = difference_interval(first, second, generator(f"{above.game} {question}"))
-    verdict: Verdict = "open"
+    verdict: Reply = "open"
     if found.low > 0 or found.high < 0:
         verdict = "yes" if found.low > 0 else "no"
-    ending = "" if verdict != "open" else "; the interval holds 0"
+    ending = "" if verdict != "open" else "; the interval contains 0"
     return Answer(question, verdict, f"Difference: {told(found)} at {frames} frames{ending}.")
 
 
 def told(found: Estimate) -> str:
-    """An estimate in words; a dash in place of an interval, or of everything, that is missing."""
+    """An estimate as text; a dash if the interval, or everything, is missing."""
     if found is None:
         return "–"
     return wording.written(found) if isinstance(found, Interval) else f"{wording.plain(found)} [–]"
 
 
 def seeds_told(group: Group) -> str:
-    """`3`, or how many of them came so far."""
+    """`3`, or `2 of 3` if one is behind."""
     total = len(group.runs) + len(group.behind)
     return str(total) if not group.behind else f"{len(group.runs)} of {total}"
 
 
 def frames_told(group: Group) -> str:
-    """Frames played, and of how many if that is not the end."""
+    """Frames played, and of how many if some run is unfinished."""
     frames = wording.plain(group.frames)
     is_whole = all(run.is_finished for run in group.runs)
     return frames if is_whole else f"{frames} of {wording.plain(group.frames_to_play)}"

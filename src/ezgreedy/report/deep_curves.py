@@ -1,23 +1,23 @@
-"""How do the deep agents' scores grow? Curves over frames, to hover over and as figures."""
+"""How do the deep agents' scores grow? Curves over frames, interactive and as figures."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from ezgreedy.experiments.interactive import Curve, curves_block
-from ezgreedy.figures import palette
+from ezgreedy.figures.colours import AGENT_COLOURS, OTHER_COLOURS, REFERENCE_COLOUR
+from ezgreedy.findings.intervals import LEAST_SEEDS
+from ezgreedy.findings.panels import Curve, Panel
+from ezgreedy.findings.score_intervals import stratified_band
+from ezgreedy.findings.training_scores import thinned
 from ezgreedy.report.deep import (
     PUBLISHED_DQN,
-    Game,
+    GameStudy,
     Group,
     generator,
     seeds_told,
 )
 from ezgreedy.requirements import FloatArray
-from ezgreedy.results.intervals import LEAST_SEEDS
-from ezgreedy.results.score_intervals import stratified_band
-from ezgreedy.results.training_scores import thinned
 
 X_LABEL = "million frames"
 REFERENCE_LABEL = "DQN at 1M frames (Young & Tian)"
@@ -25,23 +25,23 @@ REFERENCE_LABEL = "DQN at 1M frames (Young & Tian)"
 QUANTITIES = ("evaluation score", "training return")
 
 _MOST_POINTS, _LEAST_POINTS = 150, 20
-_POINTS_OF_A_PAGE = 1200  # of one agent and quantity, over all games
+_POINTS_OF_A_PAGE = 1200  # for one agent and quantity, over all games
 _REPEATS = 500
 
 Points = tuple[FloatArray, FloatArray]  # frames and values, [runs, points]; NaN is a gap
 
 
-def blocks(game: Game) -> list[dict[str, Any]]:
+def panels(game: GameStudy) -> list[Panel]:
     """Scores of evaluations, and returns of training episodes if any finished."""
     colours = colours_of({row.group.label: row.group.agent for row in game.rows})
-    made = [_block(game, quantity, colours, _MOST_POINTS) for quantity in QUANTITIES]
-    return [block for block in made if block is not None]
+    made = [_panel(game, quantity, colours, _MOST_POINTS) for quantity in QUANTITIES]
+    return [panel for panel in made if panel is not None]
 
 
-def island(games: Sequence[Game]) -> dict[str, Any]:
-    """The curves of all games as a page holds them, small enough for 57 games of 8 agents.
+def island(games: Sequence[GameStudy]) -> dict[str, Any]:
+    """The curves of all games as data for a page, small enough for 57 games of 8 agents.
 
-    Agents have one colour in all games. Curves of one game that have the same x share it, and the
+    An agent has the same colour in all games. Curves of one game with the same x share it, and the
     more games there are, the fewer points each curve has.
     """
     agents = {row.group.label: row.group.agent for game in games for row in game.rows}
@@ -54,7 +54,7 @@ def island(games: Sequence[Game]) -> dict[str, Any]:
         "agents": [{"label": label, "colour": colours[label]} for label in agents],
         "games": {
             game.name: [
-                _compact(_block(game, quantity, colours, most), game, list(agents))
+                _compact(_panel(game, quantity, colours, most), game, list(agents))
                 for quantity in QUANTITIES
             ]
             for game in games
@@ -62,16 +62,15 @@ def island(games: Sequence[Game]) -> dict[str, Any]:
     }
 
 
-def figure_svg(game: Game) -> str:
+def figure_svg(game: GameStudy) -> str:
     """The same curves side by side, as the text of an SVG file."""
     from ezgreedy.figures import curves, style
 
-    panels = [curves.panel_of(block) for block in blocks(game)]
-    return style.svg(curves.learning_curves(panels, shares_legend=True))
+    return style.svg(curves.learning_curves(panels(game), shares_legend=True))
 
 
 def score_points(group: Group, most: int = _MOST_POINTS) -> Points:
-    """The evaluations of a group's runs; of too many some, the first and the last among them."""
+    """The evaluations of a group's runs, thinned to `most` with the first and the last."""
     frames = [[score.frames for score in run.scores] for run in group.runs]
     values = [[score.mean_return for score in run.scores] for run in group.runs]
     chosen = thinned(group.num_scores, most)
@@ -82,9 +81,9 @@ def score_points(group: Group, most: int = _MOST_POINTS) -> Points:
 
 
 def training_points(group: Group, most: int = _MOST_POINTS) -> Points:
-    """The training reports of a group's runs, neighbours put together until they are few enough.
+    """The training reports of a group's runs, neighbours merged until there are few enough.
 
-    Means are over episodes, so that a report counts by how many of them finished in it.
+    Means are over episodes, so a report counts by how many of them finished in it.
     """
     length = min(len(run.reports) for run in group.runs)
     shape = len(group.runs), length
@@ -101,9 +100,7 @@ def training_points(group: Group, most: int = _MOST_POINTS) -> Points:
     return frames[:, ends], means
 
 
-def _block(
-    game: Game, quantity: str, colours: Mapping[str, str], most: int
-) -> dict[str, Any] | None:
+def _panel(game: GameStudy, quantity: str, colours: Mapping[str, str], most: int) -> Panel | None:
     points = score_points if quantity == QUANTITIES[0] else training_points
     drawn = [
         curve
@@ -112,7 +109,7 @@ def _block(
     ]
     if not drawn:
         return None
-    return curves_block(
+    return Panel(
         f"{game.name}: {quantity}",
         drawn,
         x_label=X_LABEL,
@@ -121,23 +118,20 @@ def _block(
     )
 
 
-def _compact(
-    block: Mapping[str, Any] | None, game: Game, agents: Sequence[str]
-) -> dict[str, Any] | None:
-    """What of a block the page cannot tell itself."""
-    if block is None:
+def _compact(panel: Panel | None, game: GameStudy, agents: Sequence[str]) -> dict[str, Any] | None:
+    """The parts of a panel that the page cannot derive."""
+    if panel is None:
         return None
     groups = {_named(row.group): row.group for row in game.rows}
-    series = [entry for entry in block["series"] if entry["label"] in groups]
-    x = series[0]["x"]
+    x = panel.curves[0].x
     made: dict[str, Any] = {
         "x": x,
         "series": [
-            {"agent": agents.index(groups[entry["label"]].label), "mean": entry["mean"]}
-            | {"seeds": _seeds(groups[entry["label"]])}
-            | ({"x": entry["x"]} if entry["x"] != x else {})
-            | ({name: entry[name] for name in ("low", "high")} if entry["low"] else {})
-            for entry in series
+            {"agent": agents.index(groups[curve.label].label), "mean": curve.mean}
+            | {"seeds": _seeds(groups[curve.label])}
+            | ({"x": curve.x} if curve.x != x else {})
+            | ({"low": curve.low, "high": curve.high} if curve.low else {})
+            for curve in panel.curves
         ],
     }
     if game.name in PUBLISHED_DQN:
@@ -147,7 +141,7 @@ def _compact(
 
 def _curve(group: Group, quantity: str, points: Points, colour: str) -> Curve | None:
     frames, values = points
-    # Where one run has nothing to tell, the mean of the others would be that of another group.
+    # Where one run has no value, the mean of the others would be that of another group.
     known = np.isfinite(values).all(axis=0)
     if not known.any():
         return None
@@ -156,8 +150,8 @@ def _curve(group: Group, quantity: str, points: Points, colour: str) -> Curve | 
     if len(values) < LEAST_SEEDS:
         return Curve(label, x, values.mean(axis=0), colour=colour)
     rng = generator(f"{group.game} {group.label} {quantity} curve")
-    # Whole runs are resampled, [points, runs, one game]: a band that drew every point anew would
-    # flicker wherever its end lies between two of the few means that three seeds can have.
+    # Whole runs are resampled, [points, runs, one game]: resampling every point separately would
+    # make a band flicker between the few means that three seeds can have.
     band = stratified_band(_mean_of_runs, values.T[..., None], rng=rng, repeats=_REPEATS)
     return Curve(label, x, band.values, band.low, band.high, colour)
 
@@ -173,7 +167,7 @@ def _reference(game: str, drawn: Sequence[Curve]) -> Curve:
         REFERENCE_LABEL,
         [0.0, max(last, 1e-6)],
         [value, value],
-        colour=palette.REFERENCE_COLOUR,
+        colour=REFERENCE_COLOUR,
     )
 
 
@@ -187,17 +181,17 @@ def _seeds(group: Group) -> str:
 
 
 def colours_of(agents: Mapping[str, str]) -> dict[str, str]:
-    """Each agent its own; a second kind of the same agent takes one that nobody has.
+    """The colour of each agent; a second group of the same agent takes an unused one.
 
     Args:
-        agents: the names of agents by label.
+        agents: names of agents by label.
     """
-    known = palette.AGENT_COLOURS
+    known = AGENT_COLOURS
     owned = {known.get(agent) for agent in agents.values()}
-    spare = [colour for colour in (*palette.OTHER_COLOURS, *known.values()) if colour not in owned]
+    spare = [colour for colour in (*OTHER_COLOURS, *known.values()) if colour not in owned]
     taken: dict[str, str] = {}
     for label, agent in agents.items():
         wanted = [known[agent], *spare] if agent in known else spare
         free = [colour for colour in wanted if colour not in taken.values()]
-        taken[label] = free[0] if free else palette.REFERENCE_COLOUR
+        taken[label] = free[0] if free else REFERENCE_COLOUR
     return taken

@@ -1,4 +1,4 @@
-// Curves of all games: one large, all small, and the filters that hold for them and their scores.
+// Curves of all games: one large, all small, and the filters that apply to them and their scores.
 
 const form = document.querySelector(".filters");
 
@@ -6,7 +6,7 @@ function checkedValues(name) {
   return new Set([...form.querySelectorAll(`input[name=${name}]:checked`)].map((box) => box.value));
 }
 
-// What the filters say now.
+// The current filters.
 function wanted() {
   const search = document.getElementById("search")?.value.trim().toLowerCase() ?? "";
   const games = [...checkedValues("game")].filter((game) => game.toLowerCase().includes(search));
@@ -17,7 +17,7 @@ function wanted() {
   };
 }
 
-// The curves of a game that are wanted, as a block that `drawCurves` knows.
+// The filtered curves of a game, as a block for `drawPlot`.
 function blockOf(game, { agents, quantity }) {
   const { curves } = drawn;
   const chart = curves.games[game][quantity];
@@ -42,7 +42,7 @@ function finite(values) {
   return values.filter((value) => value !== null);
 }
 
-// One small chart as the text of an SVG: numbers and colours of our own, nothing that authors wrote.
+// One small chart as the text of an SVG: only our own numbers and colours, no text by authors.
 function smallChart({ series }) {
   const { width, height, left } = sheet;
   const [end, floor] = [width - sheet.right, height - sheet.bottom];
@@ -95,7 +95,7 @@ function drawChosen() {
   drawPlot(figure, block);
 }
 
-// Small charts wait for a reader as plots do; when filters change, those that wait go on waiting.
+// Small charts wait for a reader as plots do; those still waiting ignore changes of the filters.
 const panels = [...document.querySelectorAll(".panel")];
 const seen = new Set();
 let isChosenSeen = false;
@@ -119,7 +119,7 @@ function follow() {
   for (const row of document.querySelectorAll("#scores tbody tr")) {
     row.hidden = !(games.has(row.dataset.game) && agents.has(row.dataset.agent));
   }
-  // The large plot shows a game that is wanted, if one is.
+  // The large plot shows a game that passes the filters, if there is one.
   const chosen = document.getElementById("chosen-game");
   for (const option of chosen.options) option.disabled = !games.has(option.value);
   if (games.size && !games.has(chosen.value)) [chosen.value] = games;
@@ -154,7 +154,7 @@ if (form) {
   }
   for (const figure of [document.getElementById("chosen"), ...panels]) coming.observe(figure);
   redraws.push(() => { if (isChosenSeen) drawChosen(); });
-  // On paper every game is drawn, seen or not.
+  // For printing every game is drawn, seen or not.
   addEventListener("beforeprint", () => panels.forEach(drawPanel));
   follow();
 }

@@ -1,18 +1,20 @@
-"""How does the study read as a document? REPRODUCTION.md: every claim, its numbers and verdict."""
+"""What does the study look like as a document? REPRODUCTION.md: claims, numbers and verdicts."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from ezgreedy.experiments.experiment import Claim
+from ezgreedy.findings.claims import Claim
+from ezgreedy.findings.finding import Finding
+from ezgreedy.findings.paper_tables import table_cells
 from ezgreedy.report import wording
-from ezgreedy.report.atlas import Atlas, Cell
+from ezgreedy.report.atlas import Atlas, Difference
 from ezgreedy.report.deep import (
     DeepStudy,
-    Game,
+    GameStudy,
     frames_told,
     seeds_told,
     told,
 )
-from ezgreedy.report.study import Finding, Study
+from ezgreedy.report.study import Study
 from ezgreedy.report.suite_scores import (
     MEASURES_HEADER,
     Comparison,
@@ -23,9 +25,9 @@ from ezgreedy.report.suite_scores import (
     measures,
     suite_header,
 )
-from ezgreedy.results.paper_tables import table_cells
+from ezgreedy.units import duration
 
-# The first line of every document made here, by which it is known as one that may be replaced.
+# The first line of every document made here; a document that starts with it may be replaced.
 MARK = "<!-- Made by `ezgreedy report`; changes are lost when it is made again. -->"
 
 
@@ -46,8 +48,8 @@ def _opening(study: Study) -> Iterator[str]:
     yield ""
     yield (
         "Every claim of *Temporally-Extended ε-Greedy Exploration* (Dabney, Ostrovski & Barreto) "
-        "that was judged, with the numbers that judged it. Brackets hold 95 % bootstrap intervals "
-        "unless a note says otherwise."
+        "that was judged, with the numbers behind its verdict. Brackets hold 95 % bootstrap "
+        "intervals unless a note says otherwise."
     )
     yield ""
     if study.findings:
@@ -83,10 +85,10 @@ def _named(name: str, claim: Claim) -> str:
 
 def _sections(study: Study) -> Iterator[str]:
     for finding in study.findings:
-        yield from _section(finding)
+        yield from _section(finding, study)
 
 
-def _section(finding: Finding) -> Iterator[str]:
+def _section(finding: Finding, study: Study) -> Iterator[str]:
     yield f"## {finding.id}"
     yield ""
     yield f"{finding.title}. Shows {finding.shows}." if finding.shows else f"{finding.title}."
@@ -94,10 +96,10 @@ def _section(finding: Finding) -> Iterator[str]:
     yield f"- Command: `{finding.command}`"
     computing = ""
     if finding.seconds is not None:
-        computing = f"{wording.duration(finding.seconds)} of computing on one core, "
+        computing = f"{duration(finding.seconds)} of computing on one core, "
     seeds = wording.counted(finding.seeds, "seed")
     yield f"- {seeds}, {computing}version {finding.version}"
-    for departure in finding.departures:
+    for departure in study.departures.get(finding.id, ()):
         yield f"- Differs from the experiment's default in {departure}"
     yield ""
     for claim in finding.claims:
@@ -109,8 +111,8 @@ def _section(finding: Finding) -> Iterator[str]:
             yield table.note
             yield ""
         yield from _table(table.columns, [[*map(wording.written, row)] for row in table.rows])
-    if finding.atlas is not None:
-        yield from _atlas(finding.atlas)
+    if finding.id in study.atlases:
+        yield from _atlas(study.atlases[finding.id])
     yield "Settings:"
     yield ""
     settings = {name: wording.setting(value) for name, value in finding.settings.items()}
@@ -132,17 +134,17 @@ def _atlas(atlas: Atlas) -> Iterator[str]:
     yield f"### {wording.counted(atlas.num_games, 'game')}: {condition.label}"
     yield ""
     yield (
-        "What εz-greedy finds more than ε-greedy, the largest gain first, with ε-greedy's number → "
-        f"εz-greedy's; intervals over {wording.counted(atlas.num_seeds, 'seed')}. Bold are "
-        "differences whose whole interval lies on one side of 0, some of them by chance (see "
-        "above). The page has the other conditions."
+        "How much more εz-greedy finds than ε-greedy, largest gain first, with ε-greedy's number → "
+        f"εz-greedy's; intervals over {wording.counted(atlas.num_seeds, 'seed')}. Differences in "
+        "bold have their whole interval on one side of 0, some of them by chance (see above). The "
+        "page has the other conditions."
     )
     yield ""
     rows = [(game, *map(_atlas_cell, cells)) for game, cells in condition.rows.items()]
     yield from _table(("game", *atlas.columns), rows)
 
 
-def _atlas_cell(cell: Cell) -> str:
+def _atlas_cell(cell: Difference) -> str:
     told = f"{cell.value} {cell.interval}"
     told = f"**{told}**" if cell.sign else told
     return "<br>".join(part for part in (told, cell.both, cell.early) if part)
@@ -153,11 +155,11 @@ def _suite(found: SuiteScores) -> Iterator[str]:
     yield f"## {suite.name}: scores over games"
     yield ""
     yield (
-        f"Runs of {len(found.played)} of {len(suite.games)} games. A score of 0 is the random "
+        f"Runs on {len(found.played)} of {len(suite.games)} games. A score of 0 is the random "
         f"agent's; 1 is {suite.unit}. {suite.source} Median and mean are over games; the "
         f"{suite.gap} is 1 − the mean of min(1, score). Final is the evaluation at "
-        "the frames of the line, best the highest of each run until there. Lines compare only "
-        "where frames, games and seeds are alike."
+        "the row's frames, best the highest of each run until then. Compare rows only where "
+        "frames, games and seeds agree."
     )
     yield ""
     yield from _table(suite_header(found), [cells[:-1] for cells in table_cells(found.rows)])
@@ -167,7 +169,7 @@ def _suite(found: SuiteScores) -> Iterator[str]:
         yield from _table(MEASURES_HEADER, measures(found))
     absent = lacking(found)
     if absent:
-        yield from ["What is missing:", ""]
+        yield from ["Missing:", ""]
         yield from (f"- {label}: {words}" for label, words in absent.items())
         yield ""
     if found.comparison is not None:
@@ -179,8 +181,8 @@ def _equal_terms(equal: Comparison) -> Iterator[str]:
     yield (
         f"At {wording.plain(equal.frames)} frames, interquartile means over the {games} that all "
         f"of these agents played ({', '.join(equal.games)}), and the probability that a run of "
-        "the agent at the left scores higher than one of the agent on top, over the same games "
-        "and the seeds of either's line:"
+        "the row's agent scores higher than one of the column's agent, over the same games and "
+        "each agent's seeds:"
     )
     yield ""
     labels = list(equal.standings)
@@ -207,10 +209,10 @@ def _deep(study: DeepStudy) -> Iterator[str]:
     yield "## Deep agents"
     yield ""
     yield (
-        "Scores of whole games, as means over the seeds that came furthest. Final is each run's "
-        "last evaluation, best its highest, training return that of the episodes in the last "
-        "100K frames. With fewer than three seeds there is no interval, and with three each about "
-        "one comparison in five of equal agents comes out as decided."
+        "Mean scores of whole games over the seeds that got furthest. Final is each run's last "
+        "evaluation, best its highest; training return is over the episodes of the last 100K "
+        "frames. With fewer than three seeds there is no interval; with three each, about one "
+        "comparison in five between equal agents comes out as decided."
     )
     yield ""
     for reason in study.left_out:
@@ -238,7 +240,7 @@ def _deep(study: DeepStudy) -> Iterator[str]:
     yield from _table(("run", "frames", "command", "commit"), runs)
 
 
-def _deep_rows(game: Game) -> Iterator[tuple[str, ...]]:
+def _deep_rows(game: GameStudy) -> Iterator[tuple[str, ...]]:
     for row in game.rows:
         numbers = (row.final, row.best, row.training, row.explored)
         place = game.name, row.group.label, frames_told(row.group), seeds_told(row.group)

@@ -10,7 +10,7 @@ function colour(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 }
 
-// Reading plotly takes longer than reading all the rest, so it waits for the first plot.
+// Reading plotly takes longer than reading everything else, so it waits for the first plot.
 function needPlotly() {
   if (window.Plotly) return;
   const script = document.createElement("script");
@@ -18,7 +18,7 @@ function needPlotly() {
   document.head.append(script);
 }
 
-// What every plot takes from the page around it.
+// The style that every plot takes from the page.
 function base() {
   const axis = {
     gridcolor: colour("line"), linecolor: colour("line"), zeroline: false, automargin: true,
@@ -72,7 +72,7 @@ function curveTraces(block) {
   });
 }
 
-// A legend of many rows takes its height from the page rather than from the curves.
+// A legend of many rows makes the plot higher rather than the curves smaller.
 function makeRoom(plot, numEntries) {
   const rows = Math.ceil(numEntries / Math.max(Math.floor(plot.clientWidth / 190), 1));
   plot.style.height = "";
@@ -173,7 +173,7 @@ function drawBlock(figure) {
   (block.kind === "maps" ? drawMaps : drawCurves)(figure, block);
 }
 
-// A page of many plots opens quickly because each waits until a reader comes near.
+// A page of many plots opens quickly because each waits until a reader scrolls near.
 const nearby = new IntersectionObserver((entries) => {
   for (const entry of entries.filter((entry) => entry.isIntersecting)) {
     nearby.unobserve(entry.target);
@@ -195,7 +195,7 @@ async function copy(source) {
     await navigator.clipboard.writeText(source.textContent);
     return true;
   } catch {
-    // Where the clipboard is closed to pages, the command is selected for the reader to copy.
+    // If the clipboard is not available, the command is selected for the reader to copy.
     getSelection().selectAllChildren(source);
     return false;
   }

@@ -1,8 +1,7 @@
-"""How does the study look? One HTML page without network: verdicts, figures, plots to play with.
+"""What does the study look like? One offline HTML page: verdicts, figures, interactive plots.
 
-Text and tables are made here from a template and stand without scripts; plotly, whose script is
-put into the page once and read at the first plot, draws interactive blocks when a reader comes near
-them.
+Text and tables come from a template and need no scripts. Plotly draws interactive blocks when a
+reader scrolls near them; its script is in the page once and is read at the first plot.
 """
 
 import base64
@@ -11,15 +10,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import matplotlib
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
-from matplotlib.colors import to_hex
 from plotly.offline import get_plotlyjs
 
 from ezgreedy import __version__
-from ezgreedy.experiments.experiment import Number
 from ezgreedy.figures import style
+from ezgreedy.findings.claims import Number
+from ezgreedy.findings.interactive import Block
+from ezgreedy.findings.intervals import Interval
+from ezgreedy.findings.paper_tables import table_cells
 from ezgreedy.report import deep, deep_curves, suite_curves, wording
 from ezgreedy.report.study import Study
 from ezgreedy.report.suite_scores import (
@@ -31,17 +31,16 @@ from ezgreedy.report.suite_scores import (
     measures,
     suite_header,
 )
-from ezgreedy.results.intervals import Interval
-from ezgreedy.results.paper_tables import table_cells
+from ezgreedy.units import duration
 
-# Every page made here says this near its top, by which it is known as one that may be replaced.
+# Near the top of every page made here; a page that contains it may be replaced.
 MARK = '<meta name="generator" content="ezgreedy report'
 
 _HERE = Path(__file__).parent
-_SCRIPTS = ("page.js", "tables.js", "explorer.js")  # in this order, as one
+_SCRIPTS = ("page.js", "tables.js", "explorer.js")  # joined in this order
 _NUM_MAP_COLOURS = 11
-_MOST_RUNS = 300  # that are listed one by one
-# An answer looks like the verdict that is nearest to it.
+_MOST_RUNS = 300  # listed one by one
+# An answer looks like the nearest verdict.
 _ANSWER_LOOKS = {"yes": "reproduced", "no": "not-reproduced", "open": "not-run"}
 _MEDIA_TYPES = {".svg": "image/svg+xml", ".png": "image/png"}
 
@@ -61,7 +60,7 @@ def page(study: Study) -> str:
         rows=_rows,
         plain=wording.plain,
         setting=wording.setting,
-        duration=wording.duration,
+        duration=duration,
         counted=wording.counted,
         key_numbers=wording.key_numbers,
         json=_json,
@@ -94,31 +93,30 @@ def page(study: Study) -> str:
 
 
 def _drawn(study: Study) -> dict[str, Any]:
-    """All data that scripts draw from."""
-    blocks: dict[str, Sequence[Any]] = {
+    """All data for the scripts."""
+    shown: dict[str, Sequence[Block]] = {
         finding.id: finding.blocks for finding in study.findings if finding.blocks
     }
-    blocks |= {suite_id(found): suite_curves.blocks(found) for found in study.suites}
+    shown |= {suite_id(found): suite_curves.panels(found) for found in study.suites}
     games = study.deep.games if study.deep is not None else []
     return {
-        "blocks": blocks,
+        "blocks": {name: [block.as_json() for block in own] for name, own in shown.items()},
         "colours": _colours(),
         "curves": deep_curves.island(games) if games else None,
         "atlases": {
-            finding.id: [list(condition.rows.items()) for condition in finding.atlas.conditions]
-            for finding in study.findings
-            if finding.atlas is not None
+            name: [list(condition.rows.items()) for condition in atlas.conditions]
+            for name, atlas in study.atlases.items()
         },
     }
 
 
 def suite_id(found: SuiteScores) -> str:
-    """Of a suite's part of the page."""
+    """The id of a suite's section."""
     return f"suite-{found.suite.slug}"
 
 
-def deep_id(game: deep.Game) -> str:
-    """Of a game's part of the page."""
+def deep_id(game: deep.GameStudy) -> str:
+    """The id of a game's section."""
     return f"deep-{game.slug}"
 
 
@@ -128,23 +126,22 @@ def _beside(name: str) -> Markup:
 
 def _colours() -> dict[str, Sequence[str]]:
     """The same colours as in the figures."""
-    shades = matplotlib.colormaps[style.SOON_TO_NEVER].resampled(_NUM_MAP_COLOURS)
     return {
         "series": [style.EPS_COLOUR, style.EZ_COLOUR, *style.OTHER_COLOURS],
-        "maps": [to_hex(shades(shade)) for shade in range(_NUM_MAP_COLOURS)],
+        "maps": style.shades(style.SOON_TO_NEVER, _NUM_MAP_COLOURS),
     }
 
 
 def _embedded(figure: Path) -> str:
-    """A figure as an address that holds it."""
+    """A figure as a data URL."""
     data = base64.b64encode(figure.read_bytes()).decode("ascii")
     return f"data:{_MEDIA_TYPES[figure.suffix]};base64,{data}"
 
 
 def _estimate(found: deep.Estimate) -> Markup:
-    """An estimate for people; a dash where the interval, or all of it, is missing.
+    """An estimate as HTML; a dash if the interval, or everything, is missing.
 
-    Only the value comes with all its digits: there are thousands of these.
+    Only the value carries all its digits: there are thousands of estimates.
     """
     if found is None:
         return Markup("–")
@@ -157,7 +154,7 @@ def _estimate(found: deep.Estimate) -> Markup:
 
 
 def _number(number: Number) -> Markup:
-    """A number for people, with all its digits in the markup."""
+    """A number as HTML, with all its digits in the markup."""
     value, low, high = _rows(number)
     return (
         Markup("{} <span class=interval>[{}, {}]</span>").format(value, low, high) if low else value
@@ -165,7 +162,7 @@ def _number(number: Number) -> Markup:
 
 
 def _rows(number: Number) -> list[Markup]:
-    """Value, low and high, each apart."""
+    """Value, low and high, separately."""
     texts = wording.number_parts(number)
     exact = (number.value, number.low, number.high) if isinstance(number, Interval) else (number,)
     marked = [
@@ -180,6 +177,6 @@ def _exact(part: float | str) -> str:
 
 
 def _json(data: Any) -> Markup:
-    """JSON that cannot end the script element that it stands in."""
+    """JSON that cannot end the script element around it."""
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return Markup(text.replace("<", "\\u003c"))

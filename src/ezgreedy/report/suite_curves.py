@@ -1,28 +1,26 @@
 """How do medians, means and gaps over a suite grow with frames, and how are scores spread?
 
-Curves are of the runs that an agent's line in the table is of, at every point the same ones.
+Every point of a curve uses the same runs, those of the agent's row in the table.
 """
-
-from typing import Any
 
 import numpy as np
 
-from ezgreedy.experiments.interactive import Curve, curves_block
+from ezgreedy.findings.intervals import LEAST_SEEDS
+from ezgreedy.findings.panels import Curve, Panel
+from ezgreedy.findings.score_intervals import stratified_band
+from ezgreedy.findings.scores import human_gap, mean, median
+from ezgreedy.findings.training_scores import score_curves
 from ezgreedy.report import wording
 from ezgreedy.report.deep import generator
 from ezgreedy.report.deep_curves import X_LABEL, colours_of
 from ezgreedy.report.suite_scores import Comparison, SuiteScores
 from ezgreedy.requirements import FloatArray
-from ezgreedy.results.intervals import LEAST_SEEDS
-from ezgreedy.results.score_intervals import stratified_band
-from ezgreedy.results.scores import human_gap, mean, median
-from ezgreedy.results.training_scores import score_curves
 
 _MOST_POINTS = 40
 _REPEATS = 500
 
 
-def blocks(found: SuiteScores) -> list[dict[str, Any]]:
+def panels(found: SuiteScores) -> list[Panel]:
     """Median, mean and gap over frames, and the performance profile if agents can be compared."""
     made = _over_frames(found)
     if found.comparison is not None:
@@ -30,12 +28,12 @@ def blocks(found: SuiteScores) -> list[dict[str, Any]]:
     return made
 
 
-def _over_frames(found: SuiteScores) -> list[dict[str, Any]]:
+def _over_frames(found: SuiteScores) -> list[Panel]:
     colours = _colours(found)
     by_agent = [_three_curves(found, label, colours[label]) for label in found.agents]
     titles = "median", "mean", found.suite.gap
     return [
-        curves_block(
+        Panel(
             f"{found.suite.name}: {title} over games",
             curves,
             x_label=X_LABEL,
@@ -69,7 +67,7 @@ def _together(values: FloatArray) -> FloatArray:
     return np.stack([statistic(values) for statistic in (median, mean, human_gap)], axis=-1)
 
 
-def _profile(found: SuiteScores, comparison: Comparison) -> dict[str, Any]:
+def _profile(found: SuiteScores, comparison: Comparison) -> Panel:
     colours = _colours(found)
     lines = []
     for label, standing in comparison.standings.items():
@@ -78,7 +76,7 @@ def _profile(found: SuiteScores, comparison: Comparison) -> dict[str, Any]:
         lines.append(Curve(label, comparison.thresholds, values, low, high, colours[label]))
     frames = wording.plain(comparison.frames)
     games = wording.counted(len(comparison.games), "game")
-    return curves_block(
+    return Panel(
         f"{found.suite.name}: performance profile at {frames} frames, {games}",
         lines,
         x_label="normalised score",

@@ -1,9 +1,9 @@
 """How good are agents over a suite of games? The paper's table, and comparisons on equal terms.
 
-A line of the table is at the frames that the agent's own runs share. Agents are compared with each
+A row of the table is at the frames that the agent's own runs share. Agents are compared with each
 other at frames at which all of them were evaluated, on games that all of them played: anything else
-would compare budgets or games. An agent with too few games for that is left out, lest it decide on
-which few all others are compared. What a number was not computed from is named beside it.
+would compare budgets or games. An agent with too few games is left out, so that it does not reduce
+the games on which all others are compared. Missing games and runs are named beside each number.
 """
 
 import itertools
@@ -13,20 +13,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ezgreedy.report import wording
-from ezgreedy.report.deep import Estimate, generator
-from ezgreedy.report.variants import variants
-from ezgreedy.requirements import FloatArray
-from ezgreedy.results.intervals import LEAST_SEEDS, Interval
-from ezgreedy.results.paper_tables import HEADER, TableRow, atari57_table
-from ezgreedy.results.runs import Run
-from ezgreedy.results.score_intervals import (
+from ezgreedy.findings.intervals import LEAST_SEEDS, Interval
+from ezgreedy.findings.paper_tables import HEADER, TableRow, atari57_table
+from ezgreedy.findings.score_intervals import (
     Band,
     improvement,
     stratified_band,
     stratified_interval,
 )
-from ezgreedy.results.scores import (
+from ezgreedy.findings.scores import (
     Missing,
     Scores,
     complete,
@@ -34,26 +29,32 @@ from ezgreedy.results.scores import (
     interquartile_mean,
     performance_profile,
 )
-from ezgreedy.results.suites import NamedSuite, suites
-from ezgreedy.results.training_scores import TrainingScores, shared_frames, training_scores
+from ezgreedy.findings.suites import suites
+from ezgreedy.findings.training_scores import TrainingScores, shared_frames, training_scores
+from ezgreedy.games.family import NamedSuite
+from ezgreedy.report import wording
+from ezgreedy.report.deep import Estimate, generator
+from ezgreedy.report.variants import variants
+from ezgreedy.requirements import FloatArray
+from ezgreedy.results.runs import Run
 
-LEAST_GAMES = 2  # for a median over games to say anything
+LEAST_GAMES = 2  # for a meaningful median over games
 MEASURES_HEADER = ("game", "becomes 0: random", "becomes 1")
 
-_FEW_GAMES = 8  # whose scores of 0 and 1 are listed
+_FEW_GAMES = 8  # at most this many have their scores of 0 and 1 listed
 
 _NUM_THRESHOLDS = 61
 _PROFILE_REPEATS = 500
-_COMMON_SHARE = 0.95  # of the scores lies within the thresholds of a profile
+_COMMON_SHARE = 0.95  # of the scores, within the thresholds of a profile
 
 
 class Standing(NamedTuple):
-    """One agent among others, on the games and at the frames of all.
+    """One agent in a comparison, on the games and at the frames of all agents.
 
     Args:
-        interquartile_mean: without an interval if there are too few seeds for one.
-        profile: the share of its runs above each threshold.
-        num_seeds: in every game.
+        interquartile_mean: interquartile mean, without an interval if there are too few seeds.
+        profile: share of its runs above each threshold.
+        num_seeds: number of seeds of every game.
     """
 
     interquartile_mean: Estimate
@@ -65,12 +66,12 @@ class Comparison(NamedTuple):
     """Agents on equal terms.
 
     Args:
-        frames: at which all of them were evaluated.
-        games: that all of them played.
-        thresholds: of the profiles.
-        standings: by label.
-        better: how likely a run of one beats one of another, by both labels.
-        left_out: why agents are not among them, by label.
+        frames: frames at which all of them were evaluated.
+        games: games that all of them played.
+        thresholds: thresholds of the profiles.
+        standings: standing of each agent, by label.
+        better: probability that a run of one agent beats one of another, by both labels.
+        left_out: why agents are left out, by label.
     """
 
     frames: int
@@ -85,14 +86,14 @@ class SuiteScores(NamedTuple):
     """Everything about one suite.
 
     Args:
-        suite: which.
-        played: its games that have runs.
-        agents: runs by label; one agent's may differ in game, seed, length and in how often and
-            for how long they are evaluated.
-        frames: by label, at which the agent's own runs are scored.
-        rows: of the table, the paper's agents first.
-        comparison: None if no two agents share a game and the frames of an evaluation.
-        untrained: runs that count nowhere, as they have no evaluation after frame 0.
+        suite: the suite.
+        played: games of the suite that have runs.
+        agents: runs by label; runs of an agent may differ in game, seed, length and in how often
+            and for how long they are evaluated.
+        frames: frames at which each agent's own runs are scored, by label.
+        rows: rows of the table, the paper's agents first.
+        comparison: comparison of agents; None if no two share a game and an evaluation.
+        untrained: runs that do not count, as they have no evaluation after frame 0.
     """
 
     suite: NamedSuite
@@ -105,7 +106,7 @@ class SuiteScores(NamedTuple):
 
 
 def suite_scores(runs: Sequence[Run]) -> list[SuiteScores]:
-    """The suites of which at least two games have runs."""
+    """The suites with runs on at least two games."""
     found = []
     for suite in suites():
         own = [run for run in runs if run.game in suite.games]
@@ -117,12 +118,12 @@ def suite_scores(runs: Sequence[Run]) -> list[SuiteScores]:
 
 
 def suite_header(found: SuiteScores) -> list[str]:
-    """Of the table, without what is missing: that is told below it."""
+    """The header of the table, without the missing runs, which are listed below it."""
     return [found.suite.gap if title == "human-gap" else title for title in HEADER[:-1]]
 
 
 def measures(found: SuiteScores) -> list[tuple[str, str, str]]:
-    """Game, and the scores that become 0 and 1 in it; nothing for a suite of many games."""
+    """Each game with the scores that become 0 and 1; empty for a suite of many games."""
     games = found.suite.games
     return [
         (game, wording.plain(measure.random_score), wording.plain(measure.human_score))
@@ -132,7 +133,7 @@ def measures(found: SuiteScores) -> list[tuple[str, str, str]]:
 
 
 def made_by(found: SuiteScores) -> str:
-    """Which versions of the code made the runs, the most used first; nothing if it was one."""
+    """The versions of the code that made the runs, most used first; empty if there is only one."""
     runs = [run for own in found.agents.values() for run in own]
     counts = Counter(run.code for run in runs).most_common()
     named = [f"{code} ({wording.counted(count, 'run')})" for code, count in counts]
@@ -140,7 +141,7 @@ def made_by(found: SuiteScores) -> str:
 
 
 def lacking(found: SuiteScores) -> dict[str, str]:
-    """What the rows of our agents were not computed from, in words by label."""
+    """Games and runs missing from our agents' rows, in words by label."""
     told = {}
     for row in found.rows:
         missing = row.ours.final.missing if row.ours else Missing()
@@ -163,7 +164,7 @@ def lacking(found: SuiteScores) -> dict[str, str]:
 
 
 def _not_there(found: SuiteScores, label: str) -> tuple[tuple[str, int], ...]:
-    """Game and seed of an agent's runs that have no evaluation at the frames of its line."""
+    """Game and seed of an agent's runs without an evaluation at the frames of its row."""
     return tuple(
         (run.game, run.seed)
         for run in found.agents.get(label, ())
@@ -231,16 +232,16 @@ class _Terms(NamedTuple):
 
     @property
     def worth(self) -> tuple[int, int, int]:
-        """Most cells of agents and games; of equally many the most games, then frames."""
+        """Number of agents × games, then of games, then of frames: more is better."""
         return len(self.labels) * len(self.games), len(self.games), self.frames
 
 
 def _terms(suite: NamedSuite, agents: Mapping[str, Sequence[Run]]) -> _Terms | None:
-    """On which agents can be compared: the fewer games an agent has, the less it may decide.
+    """The best terms for comparing agents: an agent with few games decides little.
 
     Args:
-        suite: which has the games.
-        agents: the runs that an agent's own line counts, by label.
+        suite: suite of the games.
+        agents: runs that count in each agent's own row, by label.
     """
     played = {label: {run.game for run in runs} for label, runs in agents.items()}
     shared: set[frozenset[str]] = set()
@@ -257,7 +258,7 @@ def _terms(suite: NamedSuite, agents: Mapping[str, Sequence[Run]]) -> _Terms | N
     best: _Terms | None = None
     for choice in sorted(choices, key=lambda choice: (choice.worth, choice.games), reverse=True):
         if best is not None and choice.worth[0] < best.worth[0]:
-            break  # whatever its frames are
+            break  # for any frames
         for terms in _with_frames(choice, agents):
             if (
                 terms.games
@@ -309,7 +310,7 @@ def _standing(purpose: str, values: FloatArray, thresholds: FloatArray) -> Stand
 
 
 def _better(suite: NamedSuite, tables: Mapping[str, Scores]) -> dict[tuple[str, str], Estimate]:
-    """Every pair once computed: the other way round it is 1 − the same."""
+    """Each pair is computed once; the reverse is 1 − its probability."""
     found: dict[tuple[str, str], Estimate] = {}
     for below, above in itertools.combinations(tables, 2):
         rng = generator(f"{suite.name} {above} over {below}")
@@ -322,5 +323,5 @@ def _better(suite: NamedSuite, tables: Mapping[str, Scores]) -> dict[tuple[str, 
 
 
 def _surely(interval: Interval, num_seeds: int) -> Estimate:
-    """An interval over too few seeds would claim what nobody knows."""
+    """The interval, or only its value if there are too few seeds."""
     return interval if num_seeds >= LEAST_SEEDS else interval.value

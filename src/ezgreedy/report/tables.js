@@ -1,13 +1,13 @@
-// Sorts tables by their headings, and shows the atlas of exploration for the condition asked for.
+// Sorts tables by their headings, and shows the atlas of exploration for the chosen condition.
 
-// What a cell is sorted by: its number if it has one, otherwise its words.
+// The sort key of a cell: its number if it has one, otherwise its words.
 function sortKey(cell) {
   const text = cell.querySelector("data")?.value ?? cell.textContent.trim();
   const number = Number(text.replace("−", "-"));
   return text === "" || Number.isNaN(number) ? text : number;
 }
 
-// Numbers by size, words by the alphabet; what was not measured ends up last, whatever the order.
+// Numbers by size, words alphabetically; missing values come last in either order.
 function inOrder(one, other, sign) {
   const isMissing = [one, other].map((key) => key === "–" || key === "");
   if (isMissing[0] || isMissing[1]) return isMissing[0] - isMissing[1];
@@ -29,7 +29,7 @@ for (const table of document.querySelectorAll("table.sortable")) {
   for (const heading of headings) {
     heading.querySelector("button").addEventListener("click", () => {
       const before = heading.getAttribute("aria-sort");
-      // Numbers are asked for largest first, names from the beginning.
+      // The first click sorts numbers largest first and names alphabetically.
       const isNamed = typeof sortKey(table.tBodies[0].rows[0].cells[heading.cellIndex]) === "string";
       const fresh = isNamed ? "ascending" : "descending";
       const turned = before === "ascending" ? "descending" : "ascending";

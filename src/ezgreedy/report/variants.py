@@ -1,19 +1,20 @@
-"""Which runs are of one kind, and what are the kinds called? Settings decide, never names alone."""
+"""Which runs belong together, and what are the groups called? Settings decide, not just names."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ezgreedy.named_settings import flattened
 from ezgreedy.results.runs import Run
 
-_MOST_DIFFERENCES = 2  # that a label tells
+_MOST_DIFFERENCES = 2  # shown in a label
 
 
 def variants(runs: Sequence[Run], *, across_games: bool = False) -> dict[str, list[Run]]:
-    """Runs that differ in their seed alone, under labels of which no two are alike.
+    """Groups of runs that differ only in seed, by unique label.
 
     Args:
-        runs: in the order in which kinds are to come.
-        across_games: whether runs of one kind may be of different games as well.
+        runs: runs, in the order in which groups should appear.
+        across_games: whether runs of a group may also differ in game.
     """
     together: dict[str, list[Run]] = {}
     for run in runs:
@@ -23,7 +24,7 @@ def variants(runs: Sequence[Run], *, across_games: bool = False) -> dict[str, li
     for alike in together.values():
         kin = [other[0] for other in together.values() if other[0].agent == alike[0].agent]
         own, *others = [
-            _flat(run.telling(has_seed=False, has_game=not across_games))
+            flattened(run.telling(has_seed=False, has_game=not across_games))
             for run in (alike[0], *kin)
         ]
         label = _label(alike[0].agent, own, others)
@@ -42,13 +43,3 @@ def _label(agent: str, own: Mapping[str, Any], others: Sequence[Mapping[str, Any
     shown = [f"{name.rpartition('.')[2]} {own[name]}" for name in names[:_MOST_DIFFERENCES]]
     ending = ", …" if len(names) > len(shown) else ""
     return f"{agent} ({', '.join(shown)}{ending})" if shown else agent
-
-
-def _flat(settings: Any, name: str = "") -> dict[str, Any]:
-    """Nested plain data as one mapping with dotted names."""
-    if not isinstance(settings, Mapping):
-        return {name: settings}
-    found: dict[str, Any] = {}
-    for key, value in settings.items():
-        found |= _flat(value, f"{name}.{key}" if name else key)
-    return found

@@ -1,8 +1,8 @@
 """How are numbers, verdicts and settings written for a reader?
 
-An estimate is written with as many digits as its interval supports, and its ends with the same.
-Thousands are set apart by narrow spaces from five digits on, so that a comma only ever separates
-the ends of an interval.
+An estimate is written with as many digits as its interval supports, and so are its ends. Narrow
+spaces separate thousands from five digits on, so that a comma only ever separates the ends of an
+interval.
 """
 
 import json
@@ -10,8 +10,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from ezgreedy.experiments.experiment import Claim, Number, Verdict
-from ezgreedy.results.intervals import Interval
+from ezgreedy.findings.claims import Claim, Number, Verdict
+from ezgreedy.findings.intervals import Interval
 
 VERDICT_WORDS: Mapping[Verdict, str] = {
     "reproduced": "reproduced",
@@ -35,7 +35,7 @@ _NUM_KEY_NUMBERS = 3
 
 
 def number_parts(number: Number) -> tuple[str, str, str]:
-    """The value and the ends of its interval, in words; the ends are empty if there are none."""
+    """The value and the ends of its interval as text; the ends are empty if there are none."""
     if isinstance(number, Interval):
         places = _places(number)
         value, low, high = number.value, number.low, number.high
@@ -44,13 +44,13 @@ def number_parts(number: Number) -> tuple[str, str, str]:
 
 
 def written(number: Number) -> str:
-    """A number in one piece: `0.58 [0.55, 0.61]`, or alone if it has no interval."""
+    """A number as one text: `0.58 [0.55, 0.61]`, or only the value if it has no interval."""
     value, low, high = number_parts(number)
     return f"{value} [{low}, {high}]" if low else value
 
 
 def plain(number: int | float | str) -> str:
-    """A number without an interval: whole as it is, others with four significant digits."""
+    """A number without an interval: integers in full, others with four significant digits."""
     if isinstance(number, str):
         return number
     if isinstance(number, int) or number == 0:
@@ -60,21 +60,14 @@ def plain(number: int | float | str) -> str:
 
 
 def key_numbers(claim: Claim) -> dict[str, Number]:
-    """The numbers that the claim calls its most telling, or its first few."""
+    """The claim's key numbers, or its first few."""
     names = claim.key_numbers or list(claim.numbers)[:_NUM_KEY_NUMBERS]
     return {name: claim.numbers[name] for name in names}
 
 
 def setting(value: Any) -> str:
-    """A setting's value as one would write it in JSON, without quotes around plain words."""
+    """A setting's value as JSON, without quotes around plain words."""
     return value if isinstance(value, str) and value else json.dumps(value, ensure_ascii=False)
-
-
-def duration(seconds: float) -> str:
-    """Seconds of computing, as people say it."""
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
 def counted(count: int, noun: str) -> str:
@@ -100,7 +93,7 @@ def _decimal(number: float, places: int) -> str:
 
 
 def _grouped(text: str) -> str:
-    """Sets thousands apart and gives negative numbers a minus rather than a hyphen."""
+    """Separates thousands and gives negative numbers a minus rather than a hyphen."""
     sign, digits = ("−", text[1:]) if text.startswith("-") else ("", text)
     whole, point, fraction = digits.partition(".")
     if len(whole) >= _GROUPED_FROM:

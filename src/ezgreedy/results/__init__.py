@@ -1,1 +1,1 @@
-"""What came out: stored results and their intervals."""
+"""Stored results, and runs read as plain data."""

@@ -1,8 +1,8 @@
 """What did a training run write down? Its settings and scores, read as plain data.
 
-A run is a directory that `ezgreedy train` made, or what `ezgreedy collect` kept of one; both hold
-config.json and results.jsonl. Reading them needs neither the agents nor their networks, so figures
-can be redrawn where nothing can be trained.
+A run is a directory made by `ezgreedy train`, or the copy of one made by `ezgreedy collect`; both
+hold config.json and results.jsonl. Reading them needs neither agents nor networks, so figures can
+be redrawn where nothing can be trained.
 """
 
 import json
@@ -15,29 +15,29 @@ from ezgreedy import requirements as require
 from ezgreedy.results.store import read_results
 
 CONFIG_FILE, RESULTS_FILE, MANIFEST_FILE = "config.json", "results.jsonl", "manifest.json"
-# Stands in the directory of a run on Ray: how many processes it was spread over.
+# In the directory of a run on Ray: the numbers of its processes.
 ENGINE_FILE = "engine.json"
-# Stands in a directory that `ezgreedy collect` made, and in no other.
+# Marks a directory made by `ezgreedy collect`.
 COLLECTION_FILE = "collection.json"
-# Stands in a directory that `ezgreedy sweep` made, beside the directory of its runs.
+# Marks a directory made by `ezgreedy sweep`, next to the directory of its runs.
 SWEEP_FILE, SWEEP_RUNS = "sweep.json", "runs"
 
-# Settings that change neither who learns nor how: runs that differ in these alone are one run.
+# Settings that do not affect learning: runs that differ only in these are one run.
 NO_IDENTITY = ("frames", "device", "threads")
-# What games may differ in by their nature: how long episodes are decides how often, and for how
-# long, an agent is looked at. How it is looked at decides its scores, and is no part of this.
+# Settings that may differ between games: the length of episodes decides how often, and for how
+# long, an agent is evaluated. The manner of evaluation decides its scores, and is not included.
 OF_THE_GAME = ("game", "frames_per_report")
 OF_THE_GAME_IN_EVALUATION = ("frames_between", "frames")
 
-# An evaluation begins once the step of all lanes in which it is due is over, so it is a few frames
-# late: at most 10 of 6,000 in results/deep, 0.17 %. It must not be taken for the one before: those
-# of a run that is evaluated 200 times, as DQN Zoo's are, come as near as 0.5 %.
+# An evaluation starts after the step of all lanes in which it is due, so it is a few frames late:
+# at most 10 of 6,000 in results/deep, 0.17 %. It must not be mistaken for the one before: in a run
+# with 200 evaluations, as in DQN Zoo, they are as close as 0.5 %.
 LATEST = 1.0025
 
 
 @dataclass(frozen=True)
 class Score:
-    """One evaluation: how many training frames came before it, and the mean of its returns."""
+    """One evaluation: the training frames before it, and its mean return."""
 
     frames: int
     mean_return: float
@@ -45,7 +45,7 @@ class Score:
 
 @dataclass(frozen=True)
 class Report:
-    """One stretch of training: its end, the episodes that finished in it and their mean return."""
+    """One period of training: its end, its finished episodes and their mean return."""
 
     frames: int
     episodes: int
@@ -55,15 +55,15 @@ class Report:
 
 @dataclass(frozen=True)
 class Run:
-    """One run as its files tell it.
+    """One run, as read from its files.
 
     Args:
-        path: its directory.
-        settings: all of them, plain.
-        version: of the package that began it.
-        scores: its evaluations, in order.
-        reports: on its training, in order.
-        manifest: what was noted when it was collected; empty if it was not.
+        path: directory of the run.
+        settings: all settings, as plain data.
+        version: version of the package that started the run.
+        scores: evaluations, in order.
+        reports: reports on training, in order.
+        manifest: manifest of a collected run; empty for others.
     """
 
     path: Path
@@ -75,43 +75,43 @@ class Run:
 
     @property
     def game(self) -> str:
-        """What is played."""
+        """Name of the game."""
         return str(self.settings["game"])
 
     @property
     def agent(self) -> str:
-        """Who plays."""
+        """Name of the agent."""
         return str(self.settings["agent"]["name"])
 
     @property
     def seed(self) -> int:
-        """Of everything random in it."""
+        """Random seed."""
         return int(self.settings["seed"])
 
     @property
     def frames_to_play(self) -> int:
-        """How long it is meant to be."""
+        """Total frames of the run."""
         return int(self.settings["frames"])
 
     @property
     def frames(self) -> int:
-        """How far it came, by the last line of its results."""
+        """Frames played, by the last line of its results."""
         ends = [score.frames for score in self.scores] + [entry.frames for entry in self.reports]
         return max(ends, default=0)
 
     @property
     def code(self) -> str:
-        """What made it: the version of the package, with the commit if that was noted."""
+        """The code that made it: the package version, and the commit if recorded."""
         commit = self.manifest.get("commit")
         return f"{self.version}, commit {commit}" if commit else self.version
 
     @property
     def last_evaluated(self) -> int:
-        """Frames before the last evaluation; -1 if there is none."""
+        """Training frames before the last evaluation; -1 if there is none."""
         return max((score.frames for score in self.scores), default=-1)
 
     def score_at(self, frames: int) -> float | None:
-        """The evaluation at these frames, or as little later as one can be; None without one."""
+        """The score at these frames, or as little later as is possible; None if there is none."""
         found = [score for score in self.scores if frames <= score.frames <= LATEST * frames]
         return min(found, key=lambda score: score.frames).mean_return if found else None
 
@@ -121,17 +121,17 @@ class Run:
         return bool(self.scores) and self.scores[-1].frames >= self.frames_to_play
 
     def identity(self, *, has_seed: bool = True, has_game: bool = True) -> str:
-        """Equal for runs that differ at most in their length or in where they are computed.
+        """Identity of the run: equal for runs that differ only in length or device.
 
         Args:
-            has_seed: whether runs that differ in the seed differ.
-            has_game: whether runs that differ in the game, or in how often and for how long it is
-                looked at, differ.
+            has_seed: whether the seed is part of the identity.
+            has_game: whether the game, and how often and for how long it is evaluated, are part of
+                the identity.
         """
         return json.dumps(self.telling(has_seed=has_seed, has_game=has_game), sort_keys=True)
 
     def telling(self, *, has_seed: bool = True, has_game: bool = True) -> dict[str, Any]:
-        """The settings by which runs differ; see `identity`."""
+        """The settings that distinguish runs; see `identity`."""
         left_out = {*NO_IDENTITY, *(() if has_seed else ("seed",))}
         left_out |= {*(() if has_game else OF_THE_GAME)}
         kept = {name: value for name, value in self.settings.items() if name not in left_out}
@@ -154,10 +154,10 @@ def is_run(directory: Path) -> bool:
 
 
 def run_directories(source: Path) -> list[Path]:
-    """The runs that a directory is or holds, collections within it included; those of a sweep.
+    """The runs that a directory is or holds, including those of sweeps and nested collections.
 
-    A directory with a config.json that is not that of a run counts as well, so that reading it
-    tells what is wrong with it.
+    A directory with a config.json that does not belong to a run is included, so that reading it
+    reports the problem.
     """
     if (source / CONFIG_FILE).exists():
         return [source]
@@ -168,9 +168,9 @@ def run_directories(source: Path) -> list[Path]:
 
 
 def not_begun(source: Path) -> dict[str, list[tuple[str, int]]]:
-    """Game and seed of the runs that a sweep is to have and no directory stands for, by agent.
+    """Game and seed, by agent, of the runs of a sweep that have no directory yet.
 
-    Empty if the directory is no sweep's. An agent with another duration law goes by both.
+    Empty if the directory is not a sweep. An agent with another duration law is named by both.
     """
     if not (source / SWEEP_FILE).exists():
         return {}
@@ -187,7 +187,7 @@ def not_begun(source: Path) -> dict[str, list[tuple[str, int]]]:
 
 
 def read_run(directory: Path) -> Run:
-    """Reads a run, finished or not; a damaged one is refused by its file's name."""
+    """Reads a run, finished or not; refuses a damaged one, naming the file."""
     config = read_mapping(directory / CONFIG_FILE)
     settings: Any = config.get("settings")
     if not _is_of_run(settings):
@@ -211,7 +211,7 @@ def read_run(directory: Path) -> Run:
 
 
 def read_mapping(path: Path) -> dict[str, Any]:
-    """A JSON file that holds names and values."""
+    """The contents of a JSON file that holds a mapping."""
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:

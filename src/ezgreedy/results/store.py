@@ -1,8 +1,8 @@
-"""Where results live: an append-only file of JSON lines that a crash cannot spoil.
+"""Where are results stored? In an append-only file of JSON lines that survives crashes.
 
 Each record is one line, written by one system call, with its number and a checksum. A process
 killed while writing leaves at most an unfinished last line, which readers drop and the next writer
-removes; damage anywhere else is refused by file and line number, never skipped.
+removes; damage anywhere else is an error with file and line number, and is never skipped.
 """
 
 import errno
@@ -29,20 +29,20 @@ _log = logging.getLogger(__name__)
 
 
 class InUseError(ValueError):
-    """A result file that another process writes at the moment."""
+    """Another process is writing the result file."""
 
 
 class ResultLog:
-    """The one writer of a result file.
+    """The only writer of a result file.
 
-    Opening it checks what the file already holds, removes an unfinished last line and goes on
-    after the rest; a second writer is refused.
+    Opening it checks the contents of the file, removes an unfinished last line and appends after
+    the rest; a second writer is refused.
 
         with ResultLog(directory / "results.jsonl") as log:
             log.append({"cell": "ez", "seed": 0, "return": 0.5})
 
     Args:
-        path: the file, made if there is none; its directory must exist.
+        path: path of the file, created if there is none; its directory must exist.
     """
 
     def __init__(self, path: Path) -> None:
@@ -58,28 +58,28 @@ class ResultLog:
             raise
 
     def append(self, record: Mapping[str, Any]) -> None:
-        """Adds one record: a mapping that JSON gives back unchanged, so no NaN and no tuples."""
+        """Appends one record: a mapping that JSON keeps unchanged, so without NaN and tuples."""
         line = _line(_checked(record), self.num_records)
         written = os.write(self._file, line)
         if written < len(line):
-            # The disk is full. Without its stump the file is as if this call had never been.
+            # The disk is full. Removing the partial line undoes this call.
             os.ftruncate(self._file, os.fstat(self._file).st_size - written)
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.path))
         self.num_records += 1
 
     @property
     def offset(self) -> int:
-        """How many bytes the file has: where the next record begins."""
+        """Size of the file in bytes, where the next record starts."""
         return os.fstat(self._file).st_size
 
     def rewind(self, offset: int) -> None:
-        """Forgets everything from an earlier `offset` on: what a resumed run will write again."""
+        """Removes everything after an earlier `offset`, which a resumed run will write again."""
         data = self.path.read_bytes()
         if not 0 <= offset <= len(data):
             rule = f"lie in [0, {len(data)}], the size of {self.path}"
             raise require.refuse("offset", rule, offset)
         if offset and data[offset - 1 : offset] != b"\n":
-            raise require.refuse("offset", f"be where a line of {self.path} begins", offset)
+            raise require.refuse("offset", f"be the start of a line of {self.path}", offset)
         self.num_records = len(_parsed(self.path, data[:offset]))
         os.ftruncate(self._file, offset)
 
@@ -88,7 +88,7 @@ class ResultLog:
         os.fsync(self._file)
 
     def close(self) -> None:
-        """Syncs, and lets another writer in."""
+        """Syncs and releases the lock."""
         self.sync()
         os.close(self._file)
 
@@ -111,7 +111,7 @@ class ResultLog:
 
 
 def read_results(path: Path) -> list[dict[str, Any]]:
-    """All finished records of a file, as they were appended.
+    """All finished records of a file, in order.
 
     An unfinished last line is dropped with a logged warning; nothing is changed on disk.
     """
@@ -122,9 +122,9 @@ def read_results(path: Path) -> list[dict[str, Any]]:
 
 
 def write_json_atomically(path: Path, data: Any) -> None:
-    """Replaces a JSON file as a whole: a crash leaves the old one or the new one.
+    """Replaces a JSON file atomically: a crash leaves the old file or the new one.
 
-    It may also leave a hidden file that ends in DRAFT_SUFFIX, which means nothing.
+    It may also leave a hidden file that ends in DRAFT_SUFFIX, which can be ignored.
     """
     text = json.dumps(_finite(Path(path).name, data), indent=2, ensure_ascii=False, allow_nan=False)
     text = _ROW_OF_NUMBERS.sub(lambda row: " ".join(row.group().split()), text)
@@ -132,7 +132,7 @@ def write_json_atomically(path: Path, data: Any) -> None:
 
 
 def write_text_atomically(path: Path, text: str) -> None:
-    """Replaces a text file as a whole, as `write_json_atomically` does."""
+    """Replaces a text file atomically, as `write_json_atomically` does."""
     path = Path(path)
     draft = path.with_name(f".{path.name}.{os.getpid()}{DRAFT_SUFFIX}")
     try:
@@ -146,7 +146,7 @@ def write_text_atomically(path: Path, text: str) -> None:
 
 
 def _finished_length(data: bytes) -> int:
-    """Bytes up to and including the last line end."""
+    """Number of bytes up to and including the last line break."""
     return data.rfind(b"\n") + 1
 
 
@@ -164,8 +164,8 @@ def _record(path: Path, number: int, line: bytes) -> dict[str, Any]:
     if not isinstance(record, dict):
         raise ValueError(f"{place}: damaged, not a record")
     record = {key: value for key, value in record.items() if key not in _OWN_KEYS}
-    # Writing the record again must give the same bytes, which checks the number, the checksum
-    # and everything a lenient parser would let pass.
+    # Writing the record again must give the same bytes. This checks the number, the checksum and
+    # everything that a lenient parser would accept.
     try:
         rewritten = _line(record, number)
     except ValueError:
@@ -182,7 +182,7 @@ def _line(record: Mapping[str, Any], number: int) -> bytes:
 
 
 def _canonical(data: Any) -> str:
-    """The one way to write this as ASCII JSON."""
+    """The data as canonical ASCII JSON."""
     return json.dumps(data, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
@@ -196,7 +196,7 @@ def _checked(record: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _finite(name: str, data: Any) -> Any:
-    """The same data, refused by name where a number is not finite."""
+    """The same data; refuses numbers that are not finite, by name."""
     if isinstance(data, float) and not math.isfinite(data):
         raise require.refuse(name, "be finite", data)
     if isinstance(data, Mapping):

@@ -1,0 +1,1 @@
+"""Rainbow: its settings, networks, learner and agent. Needs torch, except for the presets."""

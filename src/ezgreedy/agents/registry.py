@@ -1,0 +1,107 @@
+"""Which agents are there? All are registered here; see `plugins` for adding your own."""
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any
+
+from ezgreedy import plugins
+from ezgreedy import requirements as require
+from ezgreedy.agents.agent import AgentSettings, GameSpec, Policy
+from ezgreedy.agents.r2d2 import presets as r2d2
+from ezgreedy.agents.r2d2.settings import R2D2Settings
+from ezgreedy.agents.rainbow import presets as rainbow
+from ezgreedy.agents.rainbow.settings import RainbowSettings
+from ezgreedy.agents.run_settings import RunSettings
+from ezgreedy.checkpoints.state_tree import without_rings
+
+_agents: dict[str, AgentSettings] = {**rainbow.RAINBOW_PRESETS, **r2d2.R2D2_PRESETS}
+# Modules with `load_policy` and `policy_state` for agents made by this `build`.
+_policy_modules: dict[Callable[..., Any], str] = {
+    RainbowSettings.build: "ezgreedy.agents.rainbow.agent",
+    R2D2Settings.build: "ezgreedy.agents.r2d2.policy",
+}
+
+
+def register(*agents: AgentSettings) -> None:
+    """Add agents by name; refuse a name that is already taken."""
+    for settings in agents:
+        if _agents.get(settings.name, settings) != settings:
+            rule = f"have a name other than {', '.join(_agents)}"
+            raise require.refuse("agent", rule, settings.name)
+    _agents.update({settings.name: settings for settings in agents})
+
+
+def agents() -> dict[str, AgentSettings]:
+    """All agents by name, in order of registration."""
+    plugins.load()
+    return dict(_agents)
+
+
+def agent(name: str) -> AgentSettings:
+    """The agent with this name; the error for an unknown name suggests the nearest ones."""
+    known = agents()
+    if name not in known:
+        raise require.refuse_name("agent", f"be one of {', '.join(known)}", name, known)
+    return known[name]
+
+
+def run_of(name: str, scale: str, game: str) -> RunSettings:
+    """The settings of a run, from the names of an agent, a scale and a game."""
+    settings = agent(name)
+    if scale in scales() and scale not in settings.scales:
+        others = [one.name for one in agents().values() if scale in one.scales]
+        rule = f"be {' or '.join(settings.scales)} for {name} ({scale} is for {', '.join(others)})"
+        raise require.refuse("--scale", rule, scale)
+    return settings.at_scale(scale, game)
+
+
+def scales() -> tuple[str, ...]:
+    """The scales of all agents, without duplicates."""
+    return tuple(dict.fromkeys(scale for one in agents().values() for scale in one.scales))
+
+
+def policy_state(settings: AgentSettings, state: Mapping[str, Any]) -> dict[str, Any]:
+    """The part of an agent's state that `load_policy` needs: never the replay.
+
+    Args:
+        settings: settings of the agent.
+        state: state of the agent.
+    """
+    module = _policy_modules.get(type(settings).build)
+    found: dict[str, Any] = (
+        without_rings(state) if module is None else import_module(module).policy_state(state)
+    )
+    return found
+
+
+def load_policy(
+    settings: AgentSettings,
+    spec: GameSpec,
+    state: Mapping[str, Any],
+    *,
+    lanes: int,
+    seed: int,
+    device: str = "cpu",
+    epsilon: float | None = None,
+) -> Policy:
+    """The policy of a saved agent, as its `evaluation_policy` would return it.
+
+    Rainbow and R2D2 load only the network that acts. An agent of a plugin is built as a whole, in
+    as many lanes as the policy has.
+
+    Args:
+        settings: settings of the agent.
+        spec: the game that it plays.
+        state: state of the agent, or that of `policy_state`.
+        lanes: number of environments.
+        seed: random seed of the policy.
+        device: device of the network.
+        epsilon: probability of exploring; None for the evaluation default.
+    """
+    module = _policy_modules.get(type(settings).build)
+    if module is not None:
+        load: Callable[..., Policy] = import_module(module).load_policy
+        return load(settings, spec, state, lanes=lanes, seed=seed, device=device, epsilon=epsilon)
+    agent = settings.build(spec, lanes=lanes, seed=seed, device=device)
+    agent.load_policy(state)
+    return agent.evaluation_policy(lanes, seed, epsilon)

@@ -1,0 +1,1 @@
+"""How a run's state is saved: atomic, verified, without pickle, and cheap for large rings."""

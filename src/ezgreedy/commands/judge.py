@@ -1,0 +1,43 @@
+"""`ezgreedy judge`: what do training runs say about a claim, by criteria set beforehand?"""
+
+import argparse
+from pathlib import Path
+
+from ezgreedy.packages import require_installed
+
+# Listed here so that `--help` needs only NumPy; a test checks the list against the registry.
+STUDIES = ("atari100k", "deep-durations")
+
+
+def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Registers the command."""
+    judge = commands.add_parser(
+        "judge",
+        help="judge claims from the runs of a sweep",
+        description="Reads runs (sweeps, collections or single runs), judges the claims of a "
+        "study by its criteria, and writes DIR/ID/summary.json and figures, which `ezgreedy "
+        "report DIR` shows with the other experiments. A claim with missing runs is left out; "
+        "judging again includes new runs.",
+    )
+    judge.add_argument("study", metavar="ID", help=f"one of {', '.join(STUDIES)}")
+    judge.add_argument("runs", type=Path, nargs="+", metavar="RUN", help="run or directory of runs")
+    judge.add_argument(
+        "--out",
+        type=Path,
+        default=Path("out/reproduce"),
+        metavar="DIR",
+        help="directory of the experiments (default: out/reproduce)",
+    )
+    judge.set_defaults(run=_judge)
+
+
+def _judge(parsed: argparse.Namespace) -> int:
+    require_installed("judge", ("scipy", "matplotlib"), "study")
+    from ezgreedy.experiments.run_study import find, judge
+
+    summary, num_runs = judge(find(parsed.study), parsed.runs, parsed.out)
+    print(f"{num_runs} runs, {len(summary.claims)} claims")
+    for claim in summary.claims:
+        print(f"{claim.verdict}: {claim.claim}")
+    print(f"wrote {parsed.out / parsed.study}")
+    return 0

@@ -1,0 +1,277 @@
+"""`ezgreedy train` and `ezgreedy resume`: train a deep agent on a game to the end."""
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ezgreedy import requirements as require
+from ezgreedy.agents.registry import agents, scales
+from ezgreedy.commands.imports import add_import_option
+from ezgreedy.games.registry import families
+from ezgreedy.named_settings import HOW_TO_SET, split_change
+from ezgreedy.packages import require_installed
+
+_NEEDED = ("torch", "ale_py", "numba", "rich", "safetensors", "tensorboardX", "zstandard")
+
+
+def add_parsers(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Registers both commands."""
+    train = commands.add_parser(
+        "train",
+        help="train one of the paper's deep agents on a game",
+        description="Trains an agent and writes RUN/: config.json, status.json, results.jsonl (a "
+        "line for every evaluation and report), checkpoints/ and tensorboard/. By default, the "
+        "settings are the paper's: for Rainbow, 200M frames and a replay of a million transitions, "
+        "7 GB of memory; for R2D2, 30,000M frames, 320 lanes and a replay of 4 million "
+        "observations, 4 GB. Ctrl-C saves and stops; `ezgreedy resume RUN` continues, also after a "
+        "crash.",
+        epilog=f"{HOW_TO_SET} For example --set agent.learner.learning_rate=1e-4 --set "
+        "agent.durations='Zeta(1.5, cap=100)' --set protocol.sticky_probability=0.25 --set "
+        "evaluation.frames=100000. RUN/config.json lists all settings.",
+    )
+    train.add_argument("agent", metavar="AGENT", help=f"one of {', '.join(agents())}")
+    train.add_argument(
+        "--game",
+        required=True,
+        metavar="GAME",
+        help=", ".join(family.shown_as for family in families()),
+    )
+    train.add_argument(
+        "--out", type=Path, required=True, metavar="RUN", help="new directory for the run"
+    )
+    train.add_argument(
+        "--frames",
+        type=int,
+        metavar="N",
+        help="emulator frames to play (default: the scale's)",
+    )
+    train.add_argument("--seed", type=int, default=0, help="random seed (default: 0)")
+    train.add_argument(
+        "--scale",
+        choices=scales(),
+        default="paper",
+        help="paper: published settings; laptop: a million frames, a replay of 100,000, and "
+        "schedules and evaluations to match; atari100k: data-efficient Rainbow, 100,000 steps and "
+        "an evaluation of 100 episodes at the end; atari100k-dopamine: the same with Dopamine's "
+        "network and numbers (default: paper)",
+    )
+    train.add_argument("--device", metavar="DEVICE", help="cpu or cuda (default: cpu)")
+    train.add_argument(
+        "--set",
+        dest="changes",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="change any other setting; repeatable; see below",
+    )
+    add_import_option(train)
+    _add_drive_options(train)
+    _add_fleet_options(train)
+    train.set_defaults(run=_train)
+
+    resume = commands.add_parser(
+        "resume",
+        help="continue an interrupted run",
+        description="Continues a run from its newest complete checkpoint. With the embedded "
+        "engine, results.jsonl ends up the same, byte for byte, as without the interruption. A "
+        "damaged checkpoint is reported and the previous one used.",
+    )
+    resume.add_argument("directory", type=Path, metavar="RUN", help="directory of a run")
+    add_device_option(resume)
+    add_import_option(resume)
+    _add_drive_options(resume)
+    fleet = resume.add_argument_group("runs of --engine ray", "to change how the run was started")
+    fleet.add_argument("--address", metavar="HOST:PORT", help="Ray cluster (default: as before)")
+    fleet.add_argument(
+        "--actors", type=int, metavar="N", help="processes that play (default: as before)"
+    )
+    _add_evaluation_options(fleet, "as before", "as before")
+    resume.set_defaults(run=_resume)
+
+
+def add_device_option(parser: argparse.ArgumentParser) -> None:
+    """Adds the option to play or continue a run on another device."""
+    parser.add_argument(
+        "--device",
+        metavar="DEVICE",
+        help="cpu or cuda (default: that of the run); on another kind of device, numbers are the "
+        "same only up to rounding",
+    )
+
+
+def _add_drive_options(parser: argparse.ArgumentParser) -> None:
+    add_checkpoint_options(parser)
+    parser.add_argument("--quiet", action="store_true", help="show only warnings")
+
+
+def add_checkpoint_options(parser: argparse.ArgumentParser) -> None:
+    """Adds the options about when and what to save."""
+    parser.add_argument(
+        "--checkpoint-seconds",
+        type=float,
+        default=60.0,
+        metavar="S",
+        help="least seconds between checkpoints (default: 60)",
+    )
+    parser.add_argument(
+        "--checkpoint-share",
+        type=float,
+        default=0.02,
+        metavar="P",
+        help="largest share of time to spend on checkpoints, so that large ones are rarer; 1 for "
+        "no limit (default: 0.02)",
+    )
+    parser.add_argument(
+        "--keep-replay",
+        action="store_true",
+        help="keep everything in the last checkpoint (default: when a run has finished, only what "
+        "evaluate and watch need)",
+    )
+
+
+def _add_fleet_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--engine",
+        choices=("embedded", "ray"),
+        default="embedded",
+        help="embedded: everything in this process, with bit-for-bit reproducible results; ray: "
+        "R2D2 in many processes, on this machine or a cluster (default: embedded)",
+    )
+    fleet = parser.add_argument_group("--engine ray")
+    fleet.add_argument(
+        "--actors", type=int, metavar="N", help="number of processes that play (default: 2)"
+    )
+    fleet.add_argument(
+        "--lanes-per-actor",
+        type=int,
+        metavar="E",
+        help="environments of each actor, which makes N times E lanes (default: the run's lanes, "
+        "divided evenly)",
+    )
+    fleet.add_argument(
+        "--shards", type=int, metavar="S", help="number of replay memory processes (default: 1)"
+    )
+    _add_evaluation_options(fleet, "1", "every one that is due by frames")
+    fleet.add_argument(
+        "--address",
+        metavar="HOST:PORT",
+        help="Ray cluster with the same versions of Ray and Python; RUN must be on a file system "
+        "that all its machines share (default: a private Ray on this machine)",
+    )
+    fleet.add_argument(
+        "--object-store-megabytes",
+        type=int,
+        metavar="MB",
+        help="shared memory for data in transit (default: as much as the run needs)",
+    )
+
+
+def _add_evaluation_options(
+    group: "argparse._ArgumentGroup", evaluators: str, seconds: str
+) -> None:
+    group.add_argument(
+        "--evaluators",
+        type=int,
+        metavar="N",
+        help="processes that evaluate while the others play; evaluations for which none is free "
+        f"are skipped (default: {evaluators})",
+    )
+    group.add_argument(
+        "--evaluation-seconds",
+        type=float,
+        metavar="S",
+        help=f"least time between the starts of two evaluations (default: {seconds})",
+    )
+
+
+def _train(parsed: argparse.Namespace) -> int:
+    require_packages("train")
+    changes = _fleet_changes(parsed)
+    if parsed.engine == "ray":
+        from ezgreedy.fleet.fleet_settings import FleetSettings
+        from ezgreedy.fleet.ray_run_loop import train as train_fleet
+
+        fleet = FleetSettings(**changes)
+        settings = _settings(parsed)
+        if parsed.lanes_per_actor is not None:
+            lanes = fleet.actors * require.integer(
+                "--lanes-per-actor", parsed.lanes_per_actor, least=1
+            )
+            settings = replace(settings, lanes=lanes)
+        return train_fleet(parsed.out, settings, fleet, _options(parsed))
+    note_missing_scores(parsed.scale, [parsed.game])
+    for name in changes | ({"lanes_per_actor": 0} if parsed.lanes_per_actor is not None else {}):
+        raise ValueError(f"--{name.replace('_', '-')} must come with --engine ray")
+    from ezgreedy.runs.run_loop import train
+
+    return train(parsed.out, _settings(parsed), _options(parsed))
+
+
+def _resume(parsed: argparse.Namespace) -> int:
+    require_packages("resume")
+    from ezgreedy.fleet.ray_run_loop import is_fleet_run
+    from ezgreedy.fleet.ray_run_loop import resume as resume_fleet
+    from ezgreedy.runs.run_loop import resume
+
+    changes = _fleet_changes(parsed)
+    if is_fleet_run(parsed.directory):
+        if parsed.device is not None:
+            raise ValueError("--device must come with a run of --engine embedded")
+        return resume_fleet(parsed.directory, _options(parsed), **changes)
+    for name in changes:
+        raise ValueError(f"--{name.replace('_', '-')} must come with a run of --engine ray")
+    return resume(parsed.directory, _options(parsed), parsed.device)
+
+
+def _fleet_changes(parsed: argparse.Namespace) -> dict[str, Any]:
+    """The fleet options that were given."""
+    names = (
+        "actors",
+        "shards",
+        "evaluators",
+        "evaluation_seconds",
+        "address",
+        "object_store_megabytes",
+    )
+    said = {name: getattr(parsed, name, None) for name in names}
+    return {name: value for name, value in said.items() if value is not None}
+
+
+def _settings(parsed: argparse.Namespace) -> Any:
+    from ezgreedy.agents.registry import run_of
+    from ezgreedy.runs.settings_codec import with_setting
+
+    settings = replace(run_of(parsed.agent, parsed.scale, parsed.game), seed=parsed.seed)
+    if parsed.frames is not None:
+        settings = replace(settings, frames=parsed.frames)
+    if parsed.device is not None:
+        settings = replace(settings, device=parsed.device)
+    for change in parsed.changes:
+        settings = with_setting(settings, *split_change(change))
+    return settings
+
+
+def note_missing_scores(scale: str, games: Sequence[str]) -> None:
+    """Says which games have no published scores, at scales meant for comparison with them."""
+    from ezgreedy.games.atari import atari100k
+
+    others = [game for game in games if game not in atari100k.published()]
+    if scale in atari100k.SCALES and others:
+        are = "is" if len(others) == 1 else "are"
+        print(f"{', '.join(others)} {are} not among Atari-100k's 26 games: no published scores")
+
+
+def _options(parsed: argparse.Namespace) -> Any:
+    from ezgreedy.runs.run_loop import DriveOptions
+
+    require.number("--checkpoint-share", parsed.checkpoint_share, 0.0, 1.0)
+    return DriveOptions(
+        parsed.checkpoint_seconds, parsed.quiet, parsed.checkpoint_share, parsed.keep_replay
+    )
+
+
+def require_packages(command: str) -> None:
+    """Refuses to continue without the packages of the `deep` extra."""
+    require_installed(command, _NEEDED, "deep")

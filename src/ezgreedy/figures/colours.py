@@ -1,0 +1,29 @@
+"""The project's colours, for figures and pages; colour-blind readers can distinguish them.
+
+Each policy keeps its own colour everywhere.
+"""
+
+EPS_COLOUR = "#d55e00"
+EZ_COLOUR = "#0072b2"
+OTHER_COLOURS = ("#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
+SOON_TO_NEVER = "RdYlBu_r"  # Paper: blue is few steps, red is rarely or never seen
+FEW_TO_MANY = "cividis"
+
+TEXT_COLOUR = "#222222"
+FAINT_COLOUR = "#d0d0d0"
+NEVER_COLOUR = "#d9d9dc"  # for cells outside the colour scale
+REFERENCE_COLOUR = "#777777"
+
+POLICY_COLOURS = {"eps": EPS_COLOUR, "ez": EZ_COLOUR}
+# The paper's deep agents: those that differ only in the policy have the policies' colours.
+AGENT_COLOURS = {
+    "rainbow": "#009e73",
+    "rainbow-eps": EPS_COLOUR,
+    "rainbow-ez": EZ_COLOUR,
+    "rainbow-ez-budget": "#56b4e9",
+    "rainbow-cts": "#cc79a7",
+    "r2d2": "#e69f00",
+    "r2d2-ez": "#56b4e9",
+    "r2d2-rnd": "#8c564b",
+    "r2d2-bootstrap": "#6a51a3",
+}

@@ -1,0 +1,135 @@
+"""In which games does one policy find more than another? Every game, and all of them together.
+
+Drawn from the data in the summary of `atari-exploration`.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from ezgreedy.figures import style
+
+Data = Mapping[str, Any]
+
+_COLOURS = (style.EZ_COLOUR, *style.OTHER_COLOURS)
+_ROW = 0.17  # inches for one game
+_LINEAR_UP_TO = 0.1  # percent of the human score; logarithmic beyond
+
+
+def gains_by_game(data: Data, policies: Sequence[str]) -> Figure:
+    """Dots with intervals: how much more each policy finds than ε-greedy, game by game.
+
+    Games are sorted by their mean gain at the first ε, the largest on top.
+    """
+    rows = [row for row in data["conditions"] if row["policy"] in policies]
+    epsilons = list(dict.fromkeys(row["epsilon"] for row in rows))
+    order = _by_gain([row for row in rows if row["epsilon"] == epsilons[0]])
+    with style.voice():
+        figure = style.new_figure(3.5 * len(epsilons) + 1.5, _ROW * len(order) + 1.4)
+        axes = figure.subplots(1, len(epsilons), squeeze=False, sharex=True, sharey=True)[0]
+        for axis, epsilon in zip(axes, epsilons, strict=True):
+            for number, policy in enumerate(policies):
+                chosen = {
+                    row["game"]: row["gain"]
+                    for row in rows
+                    if (row["epsilon"], row["policy"]) == (epsilon, policy)
+                }
+                shift = 0.32 * (number / max(len(policies) - 1, 1) - 0.5)
+                places = np.arange(len(order)) + shift
+                _dots(
+                    axis, [chosen[game] for game in order], places, number, f"εz-greedy, {policy}"
+                )
+            _rows_of(axis, order, f"ε = {epsilon:g}")
+            axis.axvline(0.0, color=style.TEXT_COLOUR, linewidth=0.8, zorder=0)
+            axis.set_xscale("symlog", linthresh=_LINEAR_UP_TO, linscale=0.7)
+            axis.xaxis.set_major_formatter(lambda value, position: f"{value:g}".replace("-", "−"))
+        figure.supxlabel("return per episode, more than ε-greedy's (% of human − random)", size=9)
+        handles, labels = axes[0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside upper center", ncols=len(policies))
+    return figure
+
+
+def over_games(data: Data) -> Figure:
+    """A row for each ε: games with more and less reward, sooner and later ones, and places."""
+    epsilons = list(dict.fromkeys(row["epsilon"] for row in data["overall"]))
+    num_policies = len(data["overall"]) // len(epsilons)
+    with style.voice():
+        figure = style.new_figure(10.5, (0.28 * num_policies + 1.0) * len(epsilons) + 0.2)
+        axes = figure.subplots(len(epsilons), 3, squeeze=False)
+        for line, epsilon in zip(axes, epsilons, strict=True):
+            rows = [row for row in data["overall"] if row["epsilon"] == epsilon]
+            names = [row["policy"] for row in rows]
+            _counts(line[0], rows, "less_reward", "more_reward")
+            _rows_of(line[0], names, f"ε = {epsilon:g}: reward per episode")
+            line[0].set_xlabel("games with less · with more")
+            _counts(line[1], rows, "later_reward", "sooner_reward")
+            _rows_of(line[1], names, f"ε = {epsilon:g}: first reward")
+            line[1].set_xlabel("games later · sooner")
+            places = np.arange(len(rows))
+            _dots(line[2], [row["cells_ratio"] for row in rows], places - 0.12, 0, "screen cells")
+            _dots(line[2], [row["memories_ratio"] for row in rows], places + 0.12, 1, "memory")
+            _rows_of(line[2], names, f"ε = {epsilon:g}: distinct places")
+            line[2].axvline(1.0, color=style.TEXT_COLOUR, linewidth=0.8, zorder=0)
+            line[2].set_xlabel("ratio εz/ε, geometric mean over games")
+            for axis in line[1:]:
+                axis.tick_params(labelleft=False)
+        handles, labels = axes[0][2].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside upper right", ncols=2)
+    return figure
+
+
+def _by_gain(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    gains: dict[str, list[float]] = {}
+    for row in rows:
+        gains.setdefault(row["game"], []).append(row["gain"][0])
+    return sorted(gains, key=lambda game: (-float(np.mean(gains[game])), game))
+
+
+def _dots(
+    axis: Any, intervals: Sequence[Sequence[float]], places: Any, number: int, label: str
+) -> None:
+    """Intervals [value, low, high], one at each height."""
+    values, lows, highs = np.array(intervals).T
+    colour = _COLOURS[number % len(_COLOURS)]
+    axis.hlines(places, lows, highs, color=colour, linewidth=1.1, alpha=0.7)
+    axis.plot(values, places, "o", markersize=3.2, color=colour, label=label)
+
+
+def _counts(axis: Any, rows: Sequence[Mapping[str, Any]], below: str, above: str) -> None:
+    """Bars to both sides: ε-greedy's games to the left, εz-greedy's to the right."""
+    places = np.arange(len(rows))
+    for key, side, colour in ((below, -1, style.EPS_COLOUR), (above, 1, style.EZ_COLOUR)):
+        counts = [row[key] for row in rows]
+        axis.barh(places, np.multiply(side, counts), height=0.62, color=colour)
+        for place, count in zip(places, counts, strict=True):
+            axis.annotate(
+                str(count),
+                (side * count, place),
+                (3 * side, 0),
+                textcoords="offset points",
+                ha="left" if side > 0 else "right",
+                va="center",
+                fontsize=8,
+            )
+    axis.axvline(0.0, color=style.TEXT_COLOUR, linewidth=0.8)
+    most = max(max(row[below], row[above]) for row in rows)
+    axis.set_xlim(-1.25 * max(most, 1), 1.25 * max(most, 1))
+    axis.xaxis.set_major_locator(_whole_numbers())
+    axis.xaxis.set_major_formatter(lambda value, position: f"{abs(value):g}")
+
+
+def _whole_numbers() -> Any:
+    from matplotlib.ticker import MaxNLocator
+
+    return MaxNLocator(integer=True, nbins=6)
+
+
+def _rows_of(axis: Any, names: Sequence[str], title: str) -> None:
+    """Names at the left, the first on top."""
+    axis.set_yticks(range(len(names)), names)
+    axis.set_ylim(len(names) - 0.4, -0.6)
+    axis.set_title(title)
+    axis.grid(axis="x", color=style.FAINT_COLOUR, linewidth=0.5)
+    axis.set_axisbelow(True)

@@ -1,0 +1,1 @@
+"""What do results mean? Claims, scores, intervals and the paper's tables."""

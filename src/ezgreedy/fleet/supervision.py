@@ -1,0 +1,339 @@
+"""Supervision of processes with roles: calls, heartbeats, crashes and restarts.
+
+A call is sent to a process and settled later: with its return value, or as lost if the process
+died, stopped answering or was killed. No call is waited for indefinitely. Ray restarts a process
+that died, without its state; as soon as it answers, it is asked to begin.
+
+A turn costs as much as what has happened since the last one: results arrive in a queue, and each
+process is checked from time to time, however many others there are.
+"""
+
+import heapq
+import itertools
+import os
+import queue
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from ezgreedy.fleet.fleet_settings import Patience
+from ezgreedy.runs.run_loop import FailedTrainingError
+
+_SECONDS_BETWEEN_CALLS_TO_WAKE = 0.3
+_LONGEST_WAIT = 0.5
+_LONGEST_BETWEEN_CHECKS = 1.0
+# Errors that would recur; after others, the process is restarted.
+_FINAL = (ArithmeticError, LookupError, ValueError, TypeError, OSError)
+
+
+class FleetError(FailedTrainingError):
+    """A fleet that cannot continue; its run can be resumed from the last checkpoint."""
+
+
+@dataclass(eq=False)
+class Call:
+    """A pending call to a process."""
+
+    process: "Process"
+    ref: Any
+    sent: float
+    then: Callable[[Any], None]
+    lost: Callable[[], None]
+    limit: float
+
+
+@dataclass(eq=False)
+class Process:
+    """One process and its known state."""
+
+    name: str
+    handle: Any
+    begin: Callable[["Process"], None]  # asks it to begin; sets `is_ready` once it has
+    number: int = 0  # among those with the same role
+    incarnation: int = 0
+    is_ready: bool = False
+    pid: int | None = None
+    dead_pids: set[int] = field(default_factory=set)
+    crashes: deque[float] = field(default_factory=deque)  # times
+    last_reason: str = ""
+    waking_since: float = field(default_factory=time.monotonic)
+    ping: Any = None
+    ping_sent: float = 0.0
+    last_settled: float = 0.0  # time at which it last settled a call
+    calls: dict[Any, Call] = field(default_factory=dict)  # pending ones by reference, oldest first
+    check_at: float = 0.0  # time of its next check
+
+
+def launch(role: type, num_cpus: float = 1.0, num_gpus: float = 0.0, **options: Any) -> Any:
+    """A process with a role, and with heartbeats while it works."""
+    import ray
+
+    class Supervised(role):  # type: ignore[misc]
+        @ray.method(concurrency_group="heart")  # type: ignore[untyped-decorator]
+        def ping(self) -> int:
+            return os.getpid()
+
+    Supervised.__name__ = Supervised.__qualname__ = role.__name__
+    remote = ray.remote(
+        max_restarts=-1,
+        max_task_retries=0,  # play must not be repeated
+        concurrency_groups={"heart": 1},
+        num_cpus=num_cpus,
+        num_gpus=num_gpus,
+        **options,
+    )
+    return remote(Supervised).remote()
+
+
+class Supervisor:
+    """All processes of a fleet and their pending calls.
+
+    Args:
+        patience: time limits for processes.
+    """
+
+    def __init__(self, patience: Patience) -> None:
+        self.patience = patience
+        self.processes: list[Process] = []
+        self.num_restarts = 0
+        self.num_turns = 0
+        self.num_pending = 0  # calls to all processes together
+        self._askers: dict[Any, Process] = {}  # processes by the references of pending calls
+        self._pinged: dict[Any, Process] = {}
+        self._arrived: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._checks: list[tuple[float, int, Process]] = []  # a heap
+        self._numbers = itertools.count()
+
+    def now(self) -> float:
+        """Seconds of the clock that this supervisor lives by."""
+        return time.monotonic()
+
+    def launch(self, role: type, **options: Any) -> Any:
+        """A handle of a new process with a role; see `launch`."""
+        return launch(role, **options)
+
+    def add(self, process: Process) -> Process:
+        """Supervise one more process."""
+        self.processes.append(process)
+        self._check_later(process, 0.0)
+        return process
+
+    def ask(
+        self,
+        process: Process,
+        method: str,
+        *arguments: Any,
+        then: Callable[[Any], None],
+        lost: Callable[[], None] = lambda: None,
+        limit: float | None = None,
+        num_returns: int = 1,
+    ) -> Any:
+        """Call a method of a process; returns immediately.
+
+        Args:
+            process: the process.
+            method: name of a method of its role.
+            arguments: arguments of the method; Ray resolves references.
+            then: called with the return value.
+            lost: called instead if the call is lost.
+            limit: seconds after which the process is killed.
+            num_returns: number of values returned; if several, `then` gets the first.
+
+        Returns:
+            References to the other return values, if there are several.
+        """
+        first, *others = self._send(process, method, arguments, num_returns)
+        limit = self.patience.call if limit is None else limit
+        self._register(Call(process, first, self.now(), then, lost, limit))
+        return others
+
+    def num_calls(self, process: Process) -> int:
+        """Number of pending calls to a process."""
+        return len(process.calls)
+
+    def turn(self) -> None:
+        """Wait for results for at most half a second, and handle them."""
+        self.num_turns += 1
+        self._check_those_due()
+        for ref in self._arrivals():
+            # Answers to calls that were given up are ignored.
+            if ref in self._askers:
+                self._settle(self._take(ref))
+            elif ref in self._pinged:
+                self._read_ping(self._pinged.pop(ref), ref)
+
+    def end_all(self) -> None:
+        """End all processes."""
+        import ray
+
+        for process in self.processes:
+            ray.kill(process.handle)
+
+    def crash(self, process: Process, reason: str) -> None:
+        """Give up the pending calls of a process that is gone or about to go."""
+        if not process.is_ready and process.pid is None:
+            return  # already known
+        now = self.now()
+        if process.pid is not None:
+            process.dead_pids.add(process.pid)
+        process.is_ready, process.pid, process.ping = False, None, None
+        process.waking_since, process.last_reason = now, reason
+        process.crashes.append(now)
+        while process.crashes[0] < now - self.patience.crash_period:
+            process.crashes.popleft()
+        self.num_restarts += 1
+        if len(process.crashes) > self.patience.most_crashes:
+            raise FleetError(
+                f"{process.name} crashed {len(process.crashes)} times within "
+                f"{self.patience.crash_period:g} s, at last with: {reason}"
+            )
+        self._check_later(process, _SECONDS_BETWEEN_CALLS_TO_WAKE)
+        for call in [self._take(ref) for ref in list(process.calls)]:
+            call.lost()
+
+    def _send(
+        self, process: Process, method: str, arguments: tuple[Any, ...], num_returns: int
+    ) -> list[Any]:
+        """Sends a call; returns references to its results."""
+        options = getattr(process.handle, method).options(num_returns=num_returns)
+        refs = options.remote(*arguments)
+        refs = list(refs) if num_returns > 1 else [refs]
+        self._watch(refs[0])
+        return refs
+
+    def _watch(self, ref: Any) -> None:
+        """Has a reference put into the queue, by a thread of Ray's, once its value is there."""
+        ref.future().add_done_callback(lambda _: self._arrived.put(ref))
+
+    def _register(self, call: Call) -> None:
+        call.process.calls[call.ref] = call
+        self._askers[call.ref] = call.process
+        self.num_pending += 1
+
+    def _take(self, ref: Any) -> Call:
+        """A call that is no longer pending."""
+        self.num_pending -= 1
+        return self._askers.pop(ref).calls.pop(ref)
+
+    def _arrivals(self) -> Iterator[Any]:
+        """References whose values have come, after a wait for the first or for the next check."""
+        pause = self._checks[0][0] - self.now() if self._checks else _LONGEST_WAIT
+        try:
+            yield self._arrived.get(timeout=min(max(pause, 0.0), _LONGEST_WAIT))
+            for _ in range(self._arrived.qsize()):
+                yield self._arrived.get_nowait()
+        except queue.Empty:
+            return
+
+    def _settle(self, call: Call) -> None:
+        import ray
+        from ray.exceptions import RayActorError, RayError, RayTaskError
+
+        call.process.last_settled = self.now()
+        try:
+            value = ray.get(call.ref, timeout=self.patience.silence)
+        except RayTaskError as error:
+            call.lost()
+            self._fail(call.process, error)
+        except RayActorError as error:
+            call.lost()
+            self.crash(call.process, _words(error))
+        except RayError:
+            call.lost()  # an argument was lost with another process
+        else:
+            call.then(value)
+
+    def _fail(self, process: Process, error: Any) -> None:
+        """Handle an exception of a role: raise if it is final, otherwise restart the process."""
+        from ezgreedy.learning.gradients import NotFiniteError
+
+        if isinstance(error.cause, NotFiniteError):
+            raise error.cause from None
+        if not isinstance(error.cause, _FINAL):
+            self.kill(process, _words(error))
+            return
+        raise FleetError(f"{process.name} failed: {_words(error)}") from None
+
+    def kill(self, process: Process, reason: str) -> None:
+        """Kill a process; Ray restarts it."""
+        import ray
+
+        ray.kill(process.handle, no_restart=False)
+        self.crash(process, reason)
+
+    def _check_later(self, process: Process, seconds: float) -> None:
+        process.check_at = self.now() + seconds
+        heapq.heappush(self._checks, (process.check_at, next(self._numbers), process))
+
+    def _check_those_due(self) -> None:
+        now = self.now()
+        while self._checks and self._checks[0][0] <= now:
+            at, _, process = heapq.heappop(self._checks)
+            if at != process.check_at:
+                continue  # it was put off or brought forward
+            self._lose_patience(process)
+            self._send_heartbeat(process)
+            pause = min(self.patience.heartbeat / 2, _LONGEST_BETWEEN_CHECKS)
+            self._check_later(
+                process, _SECONDS_BETWEEN_CALLS_TO_WAKE if process.pid is None else pause
+            )
+
+    def _send_heartbeat(self, process: Process) -> None:
+        is_awake, now = process.pid is not None, self.now()
+        pause = self.patience.heartbeat if is_awake else _SECONDS_BETWEEN_CALLS_TO_WAKE
+        if process.ping is None and now - process.ping_sent >= pause:
+            process.ping, process.ping_sent = process.handle.ping.remote(), now
+            self._pinged[process.ping] = process
+            self._watch(process.ping)
+
+    def _read_ping(self, process: Process, ref: Any) -> None:
+        import ray
+        from ray.exceptions import ActorDiedError, RayError
+
+        if ref is not process.ping:
+            return  # it was sent before a crash
+        process.ping = None
+        try:
+            pid = ray.get(ref, timeout=self.patience.silence)
+        except ActorDiedError as error:
+            # Restarts are unlimited, so this is final: the process could not be created.
+            raise FleetError(f"{process.name} cannot be started: {_words(error)}") from None
+        except RayError as error:
+            self.crash(process, _words(error))
+            return
+        if pid == process.pid:
+            return
+        if pid in process.dead_pids:
+            # It is alive, but its calls were given up, so it must not continue them.
+            ray.kill(process.handle, no_restart=False)
+            return
+        if process.pid is not None:
+            # It died and was restarted between two heartbeats, without its state.
+            self.crash(process, "its process was replaced")
+        process.pid = pid
+        process.begin(process)
+
+    def _lose_patience(self, process: Process) -> None:
+        now, patience = self.now(), self.patience
+        if process.pid is None:
+            if now - process.waking_since > patience.start:
+                why = f" after: {process.last_reason}" if process.last_reason else ""
+                raise FleetError(f"{process.name} did not start within {patience.start:g} s{why}")
+            return
+        if process.ping is not None and now - process.ping_sent > patience.silence:
+            self.kill(process, f"no sign of life for {patience.silence:g} s")
+            return
+        for call in process.calls.values():
+            # Not since the call was made: others may have come first.
+            begun = max(call.sent, process.last_settled)
+            if now - begun > call.limit:
+                self.kill(process, f"one task took more than {call.limit:g} s")
+                return
+
+
+def _words(error: BaseException) -> str:
+    """The end of an exception's message, where Ray puts the cause."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return f"{type(error).__name__}: {' '.join(lines[-3:])}"[:600]

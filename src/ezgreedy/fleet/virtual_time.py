@@ -1,0 +1,327 @@
+"""A fleet in virtual time: processes that only say how long their work takes.
+
+`VirtualSupervisor` takes the place of Ray's supervisor, so that the real coordinator runs against
+it. A process works on one call after another, as Ray's do. Time passes when the coordinator waits
+for the next answer, and when it makes a call; what arrives in the meantime waits for it.
+"""
+
+import heapq
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+
+from ezgreedy import requirements as require
+from ezgreedy.agents.means import Explored
+from ezgreedy.agents.r2d2.actor import Whereabouts
+from ezgreedy.agents.r2d2.roles import Learned
+from ezgreedy.agents.run_settings import RunSettings
+from ezgreedy.fleet.fleet_settings import Patience
+from ezgreedy.fleet.roles import (
+    ActorRole,
+    EvaluatorRole,
+    Key,
+    LearnerRole,
+    PlayReport,
+    ShardReport,
+    ShardRole,
+    UpdateReport,
+    preset_of,
+)
+from ezgreedy.fleet.supervision import FleetError, Process, Supervisor
+from ezgreedy.runs.evaluation import Evaluation
+
+CPU_UPDATE_SECONDS = 55.0  # 64 windows of 0.86 s on one core
+GPU_UPDATE_SECONDS = 0.16  # 2.7 TFLOP at 17 TFLOP/s
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Seconds that everything takes; the defaults are the measurements of docs/scaling.md.
+
+    Args:
+        step: one step of one lane: environment, network, exploration and cutting.
+        load: loading new weights into an actor.
+        store: storing a window in a memory.
+        draw: drawing and decoding a window.
+        send: sending a batch from a memory to the learner.
+        update: one update.
+        publish: handing out weights.
+        evaluate: one frame of an evaluation.
+        call: the coordinator's work for one call.
+        latency: time that a call or an answer travels.
+        start: time from the start of a process to its first sign of life.
+    """
+
+    step: float = 3.2e-3
+    load: float = 3.5e-3
+    store: float = 0.18e-3
+    draw: float = 2.1e-3
+    send: float = 0.35  # 434 MB at 1.25 GB/s
+    update: float = GPU_UPDATE_SECONDS
+    publish: float = 4e-3
+    evaluate: float = 1.0 / 742.0
+    call: float = 0.5e-3  # 2,000 calls a second
+    latency: float = 0.4e-3
+    start: float = 20.0
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            require.number(field.name, getattr(self, field.name), 0.0)
+
+    @classmethod
+    def of(cls, **changes: float) -> "Costs":
+        """Costs in which everything that is not named takes no time."""
+        return cls(**{field.name: 0.0 for field in fields(cls)} | changes)
+
+
+class VirtualMember:
+    """A process that only says how long its work takes and what comes of it.
+
+    Args:
+        costs: seconds that everything takes.
+    """
+
+    def __init__(self, costs: Costs) -> None:
+        self.costs = costs
+        self.free_at = 0.0
+        self._worked = 0.0  # seconds, without those in `_spans`
+        self._spans: deque[tuple[float, float]] = deque()  # of work not known to be over
+
+    def answer(self, method: str, arguments: tuple[Any, ...], begun: float) -> tuple[Any, ...]:
+        """The results of a call, after which `free_at` is the time of its end.
+
+        Args:
+            method: name of a method of its role.
+            arguments: arguments of the method.
+            begun: time at which the work begins.
+        """
+        self._begun = begun
+        seconds, *answers = getattr(self, f"do_{method}")(*arguments)
+        self.free_at = begun + seconds
+        self._spans.append((begun, self.free_at))
+        return tuple(answers)
+
+    def worked(self, now: float) -> float:
+        """Seconds of work until now.
+
+        Args:
+            now: the time.
+        """
+        while self._spans and self._spans[0][1] <= now:
+            begun, end = self._spans.popleft()
+            self._worked += end - begun
+        return self._worked + (max(now - self._spans[0][0], 0.0) if self._spans else 0.0)
+
+    def forget(self, now: float) -> None:
+        """Give up all work, at the end of a process.
+
+        Args:
+            now: the time.
+        """
+        self._worked = self.worked(now)
+        self._spans.clear()
+        self.free_at = 0.0
+
+
+class VirtualActor(VirtualMember):
+    """Plays: every lane completes a window in each stride."""
+
+    def do_begin(
+        self, settings: RunSettings, number: int, where: Whereabouts, incarnation: int, _: Any
+    ) -> tuple[float, None]:
+        """Seconds to start, and nothing."""
+        self._key, self._lanes = Key(number, incarnation, 0), where.lanes
+        self._stride = preset_of(settings).stride
+        self._frame_skip = settings.protocol.frame_skip
+        self._num_steps = self._version = 0
+        return 0.0, None
+
+    def do_play(self, steps: int, version: int, weights: Any) -> tuple[float, PlayReport, int]:
+        """Seconds of play, a report, and the number of completed windows."""
+        seconds = steps * self._lanes * self.costs.step
+        if weights is not None:
+            self._version = version
+            seconds += self.costs.load
+        strides = (self._num_steps + steps) // self._stride - self._num_steps // self._stride
+        self._num_steps += steps
+        self._key = self._key._replace(number=self._key.number + 1)
+        windows, frames = strides * self._lanes, steps * self._lanes * self._frame_skip
+        explored = Explored(0, 0)
+        report = PlayReport(self._key, self._version, frames, explored, [], windows, seconds)
+        return seconds, report, windows
+
+
+class VirtualMemory(VirtualMember):
+    """Stores windows, all with the same priority."""
+
+    def do_begin(self, *_: Any) -> tuple[float, tuple[ShardReport, None]]:
+        """Seconds to start, and a report."""
+        self.num_windows = 0
+        return 0.0, (self._report(0), None)
+
+    def do_add_all(self, _: list[Key], *chunks: int) -> tuple[float, ShardReport]:
+        """Seconds to store windows, and a report."""
+        windows = sum(chunks)
+        self.num_windows += windows
+        return windows * self.costs.store, self._report(windows)
+
+    def do_sample(self, batch_size: int) -> tuple[float, int, int]:
+        """Seconds to draw and send a batch, the number of windows, and the batch."""
+        return batch_size * self.costs.draw + self.costs.send, self.num_windows, batch_size
+
+    def do_update_priorities(self, *_: Any) -> tuple[float, ShardReport]:
+        """Seconds to store priorities, and a report."""
+        return 0.0, self._report(0)
+
+    def _report(self, kept: int) -> ShardReport:
+        return ShardReport(kept, 0, self.num_windows, float(self.num_windows))
+
+
+class VirtualLearner(VirtualMember):
+    """Learns: every update takes the same time."""
+
+    def do_begin(self, *_: Any) -> tuple[float, int]:
+        """Seconds to start, and the number of updates."""
+        self.ends: list[float] = []  # of the updates
+        return 0.0, 0
+
+    def do_update(self, _: Any) -> tuple[float, UpdateReport]:
+        """Seconds of an update, and a report."""
+        begun, seconds = self._begun, self.costs.update
+        waited = begun - self.ends[-1] if self.ends else 0.0
+        self.ends.append(begun + seconds)
+        nothing = np.zeros(0, dtype=np.int64)
+        learned = Learned(nothing, nothing, np.zeros(0), {})
+        return seconds, UpdateReport(len(self.ends), learned, waited, seconds)
+
+    def do_weights(self) -> tuple[float, int, str]:
+        """Seconds to hand out weights, their version, and a name for them."""
+        return self.costs.publish, len(self.ends), f"weights {len(self.ends)}"
+
+
+class VirtualEvaluator(VirtualMember):
+    """Evaluates: every evaluation has the same length."""
+
+    def do_begin(self, settings: RunSettings, _: Any) -> tuple[float, None]:
+        """Seconds to start, and nothing."""
+        self._frames = settings.evaluation.frames
+        return 0.0, None
+
+    def do_evaluate(self, _number: int, _weights: Any) -> tuple[float, Evaluation]:
+        """Seconds of an evaluation, and its scores."""
+        return self._frames * self.costs.evaluate, Evaluation([0.0], [], self._frames, 0.0)
+
+
+_MEMBERS: dict[type, type[VirtualMember]] = {
+    ActorRole: VirtualActor,
+    ShardRole: VirtualMemory,
+    LearnerRole: VirtualLearner,
+    EvaluatorRole: VirtualEvaluator,
+}
+
+
+class VirtualSupervisor(Supervisor):
+    """Processes in virtual time.
+
+    Args:
+        costs: seconds that everything takes.
+        patience: number of crashes to tolerate.
+    """
+
+    def __init__(self, costs: Costs, patience: Patience | None = None) -> None:
+        super().__init__(patience or Patience(most_crashes=10**9))
+        self.costs = costs
+        self.busy = 0.0  # seconds of the coordinator's work
+        self.num_asked = 0
+        self.has_waited: Callable[[float], None] = lambda seconds: None  # called in every turn
+        self._time = 0.0
+        self._events: list[tuple[float, int, Callable[[], None]]] = []  # a heap
+
+    def now(self) -> float:
+        """Virtual seconds since the beginning."""
+        return self._time
+
+    def launch(self, role: type, **_: Any) -> VirtualMember:
+        """A member that takes the place of a role."""
+        return _MEMBERS[role](self.costs)
+
+    def add(self, process: Process) -> Process:
+        """Supervise one more process, which wakes after a while."""
+        self.processes.append(process)
+        self._wake_later(process)
+        return process
+
+    def at(self, time: float, what: Callable[[], None]) -> None:
+        """Have something happen at a time.
+
+        Args:
+            time: virtual seconds since the beginning.
+            what: called then.
+        """
+        heapq.heappush(self._events, (time, next(self._numbers), what))
+
+    def turn(self) -> None:
+        """Let time pass until the next answer, and handle what has arrived."""
+        self.num_turns += 1
+        if not self._events:
+            raise FleetError("the fleet has come to a stop: nobody has anything left to do")
+        waited = max(self._events[0][0] - self._time, 0.0)
+        self.has_waited(waited)
+        now = self._time = self._time + waited
+        while self._events and self._events[0][0] <= now:
+            heapq.heappop(self._events)[2]()
+
+    def end_all(self) -> None:
+        """End all processes, which costs nothing."""
+
+    def lose(self, process: Process) -> None:
+        """Have a process die; it starts again."""
+        if process.pid is not None:
+            self.crash(process, "it was lost")
+            self._wake_later(process)
+
+    def stall(self, process: Process, seconds: float) -> None:
+        """Have a process do nothing for a while, after what it has been asked to do."""
+        process.handle.free_at = max(process.handle.free_at, self._time) + seconds
+
+    def _wake_later(self, process: Process) -> None:
+        def wake() -> None:
+            process.pid = next(self._numbers)
+            process.begin(process)
+
+        process.handle.forget(self._time)
+        self.at(self._time + self.costs.start, wake)
+
+    def _check_later(self, process: Process, seconds: float) -> None:
+        """Does nothing: losses are known at once."""
+
+    def _send(
+        self, process: Process, method: str, arguments: tuple[Any, ...], num_returns: int
+    ) -> list[Any]:
+        self.num_asked += 1
+        self._time += self.costs.call
+        self.busy += self.costs.call
+        member: VirtualMember = process.handle
+        begun = max(member.free_at, self._time + self.costs.latency)
+        value, *others = member.answer(method, arguments, begun)
+        ref = next(self._numbers)
+
+        def arrive() -> None:
+            if ref in self._askers:
+                self._take(ref).then(value)
+
+        self.at(member.free_at + self.costs.latency, arrive)
+        return [ref, *others]
+
+
+def on_gpu(costs: Costs, *, is_gpu: bool) -> Costs:
+    """The same costs with a learner on a GPU, or on one core.
+
+    Args:
+        costs: the costs.
+        is_gpu: whether it learns on a GPU.
+    """
+    return replace(costs, update=GPU_UPDATE_SECONDS if is_gpu else CPU_UPDATE_SECONDS)

@@ -1,0 +1,1 @@
+"""Atari on the Arcade Learning Environment, and published scores for comparison."""

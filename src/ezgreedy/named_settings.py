@@ -1,0 +1,261 @@
+"""Settings by dotted names: all as a flat mapping, or one changed by `--set`.
+
+The settings of runs are dataclasses, typed by their fields; those of experiments are plain data,
+where a new value has the type of the old one. Both use the same syntax, which `HOW_TO_SET`
+describes for `--help`.
+"""
+
+import re
+import types
+import typing
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, NamedTuple
+
+from ezgreedy import requirements as require
+
+HOW_TO_SET = (
+    "--set NAME=VALUE changes one setting. Dots in NAME select settings within groups. Depending "
+    "on the setting, VALUE is a number, yes or no, none, a word, a comma-separated list (which may "
+    "be empty), or a call with numbers such as 'Zeta(1.5, cap=100)'."
+)
+
+
+def flattened(data: Any, name: str = "") -> dict[str, Any]:
+    """Nested plain data as a flat mapping with dotted names."""
+    if isinstance(data, Mapping) and data:
+        inner = [
+            flattened(value, f"{name}.{key}" if name else str(key)) for key, value in data.items()
+        ]
+        return {key: value for part in inner for key, value in part.items()}
+    return {name: data}
+
+
+def split_change(change: str) -> tuple[str, str]:
+    """The name and the text of a change, from NAME=VALUE."""
+    name, equals, text = change.partition("=")
+    if not equals:
+        raise require.refuse("--set", "be NAME=VALUE", change)
+    return name, text
+
+
+class _Change(NamedTuple):
+    """A change by `--set`, and the settings it applies to."""
+
+    name: str
+    text: str
+    classes: Mapping[str, Any]
+    whole: str
+
+    @property
+    def argument(self) -> str:
+        """Name of the change in errors."""
+        return f"--set {self.name}"
+
+
+def with_change(settings: Any, name: str, text: str, classes: Mapping[str, Any], whole: str) -> Any:
+    """A copy of the settings with one of them changed.
+
+    Args:
+        settings: a dataclass or a mapping, possibly nested.
+        name: dotted name of a setting, such as "agent.learner.learning_rate".
+        text: the new value, as described in `HOW_TO_SET`.
+        classes: dataclasses that may be called, by name.
+        whole: owner of the settings in errors, such as "a run".
+    """
+    return _changed(settings, name.split("."), _Change(name, text, classes, whole))
+
+
+def written(value: Any) -> str | None:
+    """A value as text for `--set`; None if there is no such text."""
+    if is_dataclass(value) and not isinstance(value, type):
+        given = {
+            field.name: getattr(value, field.name)
+            for field in fields(value)
+            if getattr(value, field.name) != field.default
+        }
+        if not all(_is_number(number) for number in given.values()):
+            return None
+        arguments = ",".join(f"{name}={number!r}" for name, number in given.items())
+        return f"{type(value).__name__}({arguments})"
+    if value is None or isinstance(value, (bool, str)) or _is_number(value):
+        return str(value)
+    return None
+
+
+def _changed(settings: Any, names: list[str], change: _Change) -> Any:
+    name, *rest = names
+    known = _names(settings)
+    if name not in known:
+        here = ".".join(change.name.split(".")[: -len(names)]) or change.whole
+        rule = f"name a setting of {here}: {', '.join(known) or 'it has none'}"
+        raise require.refuse("--set", rule + require.near(name, known), change.name)
+    current = settings[name] if isinstance(settings, Mapping) else getattr(settings, name)
+    if rest:
+        value = _changed(current, rest, change)
+    elif isinstance(settings, Mapping):
+        value = _like(current, change)
+    else:
+        kinds = _alternatives(typing.get_type_hints(type(settings))[name])
+        value = _read(change.text, kinds, change, change.argument)
+    if isinstance(settings, Mapping):
+        return {**settings, name: value}
+    return _made(change, lambda: replace(settings, **{name: value}))
+
+
+def _like(current: Any, change: _Change) -> Any:
+    """The text as a value of the same type as the current one."""
+    if isinstance(current, list | dict) and not change.text:
+        return type(current)()
+    return _read(change.text, _kinds_like(current, change), change, change.argument)
+
+
+def _names(settings: Any) -> list[str]:
+    if isinstance(settings, Mapping):
+        return list(settings)
+    return [field.name for field in fields(settings)] if is_dataclass(settings) else []
+
+
+def _made(change: _Change, make: Callable[[], Any]) -> Any:
+    """The result of `make`; if it refuses the value, the error names the change."""
+    try:
+        return make()
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{change.argument}={change.text}: {error}") from error
+
+
+# Allowed kinds of a setting: a tuple of types, where list[X] and tuple[X, ...] hold others.
+
+
+def _alternatives(annotation: Any) -> tuple[Any, ...]:
+    if isinstance(annotation, types.UnionType):
+        return typing.get_args(annotation)
+    return (annotation,)
+
+
+def _kinds_like(current: Any, change: _Change) -> tuple[Any, ...]:
+    """Kinds of values that may replace the current one."""
+    if current is None:
+        return (types.NoneType, int, float)
+    if isinstance(current, bool | int | float | str):
+        return (type(current),)
+    if isinstance(current, list) and all(
+        isinstance(item, bool | int | float | str) for item in current
+    ):
+        return (list[type(current[0]) if current else str],)  # type: ignore[misc]
+    rule = "name a number, a flag, a word or a list of these"
+    raise require.refuse("--set", rule, change.name)
+
+
+def _item_kinds(kind: Any) -> tuple[Any, ...]:
+    """Kinds of the items of a list; empty if it is not a list of any length."""
+    if typing.get_origin(kind) not in (list, tuple):
+        return ()
+    item, *more = typing.get_args(kind)
+    return _alternatives(item) if more in ([], [Ellipsis]) else ()
+
+
+def _takes(kind: Any, made: type) -> bool:
+    if not isinstance(kind, type) or typing.get_origin(kind) is not None:
+        return False
+    return getattr(kind, "_is_protocol", False) or issubclass(made, kind)
+
+
+# Reading text as one of these kinds.
+
+
+def _read(text: str, kinds: tuple[Any, ...], change: _Change, argument: str) -> Any:
+    """Text as a value of one of these kinds.
+
+    Args:
+        text: all of the value, or one item of a list.
+        kinds: allowed kinds.
+        change: the change it comes from.
+        argument: name in errors.
+    """
+    if types.NoneType in kinds and text.lower() == "none":
+        return None
+    calls = [
+        name for name, made in change.classes.items() if any(_takes(kind, made) for kind in kinds)
+    ]
+    rule = f"be {_words(kinds, calls)}"
+    if calls and "(" in text:
+        return _called(text, calls, rule, change, argument)
+    for kind, reader in _READERS.items():
+        if kind in kinds:
+            with suppress(ValueError):
+                return reader(text)
+    for kind in kinds:
+        if _item_kinds(kind):
+            return _listed(text, kind, change)
+    raise require.refuse(argument, rule, text)
+
+
+def _listed(text: str, kind: Any, change: _Change) -> Any:
+    each = f"each item of {change.argument}"
+    items = [_read(item, _item_kinds(kind), change, each) for item in _items(text)]
+    return typing.get_origin(kind)(items)
+
+
+def _called(text: str, calls: list[str], rule: str, change: _Change, argument: str) -> Any:
+    """A settings class called with numbers, such as Zeta(2, cap=100)."""
+    name, _, arguments = text.partition("(")
+    name = name.strip()
+    if name not in calls or not arguments.endswith(")"):
+        hint = "" if name in calls else require.near(name, calls)
+        raise require.refuse(argument, rule + hint, text)
+    made = change.classes[name]
+    names = [field.name for field in fields(made)]
+    given: dict[str, Any] = {}
+    for position, part in enumerate(filter(None, _items(arguments[:-1]))):
+        key, has_key, value = (word.strip() for word in part.partition("="))
+        if not has_key:
+            key, value = (names[position] if position < len(names) else "?"), part
+        if key not in names or key in given:
+            raise require.refuse(argument, f"give {name} {', '.join(names)} once", text)
+        given[key] = _number(value, argument)
+    return _made(change, lambda: made(**given))
+
+
+def _items(text: str) -> list[str]:
+    """Items separated by commas, except for commas within calls."""
+    return [item.strip() for item in re.split(r",(?![^(]*\))", text)] if text else []
+
+
+def _number(text: str, argument: str) -> int | float:
+    for reader in (int, float):
+        try:
+            return reader(text)
+        except ValueError:
+            continue
+    raise require.refuse(argument, "hold numbers", text)
+
+
+def _flag(text: str) -> bool:
+    if text.lower() in ("true", "yes", "1"):
+        return True
+    if text.lower() in ("false", "no", "0"):
+        return False
+    raise ValueError(text)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+# In this order: text is read as the first allowed kind that fits.
+_READERS: dict[Any, Callable[[str], Any]] = {bool: _flag, int: int, float: float, str: str}
+_WORDS: dict[Any, str] = {
+    bool: "yes or no",
+    int: "an int",
+    float: "a number",
+    str: "a word",
+    types.NoneType: "none",
+}
+
+
+def _words(kinds: tuple[Any, ...], calls: list[str]) -> str:
+    said = [word for kind, word in _WORDS.items() if kind in kinds]
+    said += [f"a call of {', '.join(calls)}"] if calls else []
+    return " or ".join(said) or " or ".join(getattr(kind, "__name__", str(kind)) for kind in kinds)

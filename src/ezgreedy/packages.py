@@ -1,0 +1,38 @@
+"""Which optional packages are missing? Commands refuse to start, and say how to install them."""
+
+import importlib.util
+from collections.abc import Sequence
+from importlib import import_module
+from types import ModuleType
+
+
+def require_installed(needed_by: str, modules: Sequence[str], extra: str) -> None:
+    """Refuses to continue unless all of these modules can be imported; imports none of them.
+
+    Args:
+        needed_by: the command, experiment or option that needs them.
+        modules: names of the modules.
+        extra: extras of ezgreedy that install them, such as "study" or "study,deep".
+    """
+    missing = [name for name in modules if importlib.util.find_spec(name) is None]
+    if missing:
+        raise _not_installed(needed_by, missing, extra)
+
+
+def imported(module: str, needed_by: str, extra: str) -> ModuleType:
+    """The imported module; the error for a missing package says how to install it."""
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        package = module.partition(".")[0]
+        if error.name is None or error.name.partition(".")[0] != package:
+            raise  # the package exists, but something it needs does not
+        raise _not_installed(needed_by, [package], extra) from error
+
+
+def _not_installed(needed_by: str, packages: Sequence[str], extra: str) -> ValueError:
+    are = "is" if len(packages) == 1 else "are"
+    return ValueError(
+        f"{needed_by} needs {' and '.join(packages)}, which {are} not installed "
+        f"(pip install 'ezgreedy[{extra}]')"
+    )

@@ -1,1 +1,0 @@
-"""What happens: agents are trained, evaluated, interrupted and continued, and their runs kept."""

@@ -1,0 +1,1 @@
+"""One run: its settings, its directory, the loop that trains and evaluates, and its progress."""

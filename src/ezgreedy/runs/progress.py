@@ -1,0 +1,162 @@
+"""How is a run's progress shown? As a bar in the terminal, and in TensorBoard.
+
+Spectators get the lines that go into results.jsonl, and add the only numbers that depend on the
+machine: speeds and times.
+"""
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Protocol
+
+from ezgreedy.runs.progress_bar import ProgressBar
+
+_SMOOTHING = 0.3
+
+# Names that other libraries use for the same numbers.
+_TAGS = {
+    ("training", "mean_return"): "charts/episodic_return",
+    ("evaluation", "mean_return"): "evaluation/mean_return",
+    ("evaluation", "episodes"): "evaluation/episodes",
+    ("training", "explored_share"): "explore/fraction",
+}
+
+
+class Spectator(Protocol):
+    """Follows the progress of a run."""
+
+    def see_progress(self, frames: int) -> None:
+        """Show the number of frames played so far."""
+
+    def see_record(self, record: dict[str, Any]) -> None:
+        """Show a new line of results."""
+
+    def see_status(self, status: Mapping[str, float], frames: int) -> None:
+        """Show the status of the engine after this many frames."""
+
+    def say(self, text: str) -> None:
+        """Show a message to the user."""
+
+
+class Bar:
+    """Progress of a run on standard error; only messages if quiet.
+
+    Args:
+        label: name of the run.
+        frames: total frames of the run.
+        begun: frames played before this process.
+        is_quiet: whether to show only warnings.
+    """
+
+    def __init__(self, label: str, frames: int, begun: int = 0, *, is_quiet: bool = False) -> None:
+        self._bar = ProgressBar("frames", is_quiet=is_quiet)
+        self._is_quiet = is_quiet
+        self._label, self._total = label, frames
+        self._speed: float | None = None
+        self._seen = (time.monotonic(), begun)
+        self._evaluation: str = ""
+        self._share: str = ""
+        self._status: str = ""
+
+    def see_progress(self, frames: int) -> None:
+        """Moves the bar, at most a few times a second."""
+        now = time.monotonic()
+        elapsed = now - self._seen[0]
+        if elapsed < 0.5:
+            return
+        speed = (frames - self._seen[1]) / elapsed
+        self._speed = (
+            speed if self._speed is None else _SMOOTHING * speed + (1.0 - _SMOOTHING) * self._speed
+        )
+        self._seen = (now, frames)
+        news = ", ".join(part for part in (self._evaluation, self._share, self._status) if part)
+        self._bar.show(frames, self._speed, news)
+
+    def see_record(self, record: dict[str, Any]) -> None:
+        """Shows the last evaluation and the share of exploratory steps."""
+        if record["kind"] == "evaluation":
+            self._evaluation = f"evaluation {record['mean_return']:,.1f}"
+            over = f"{record['episodes']} episodes"
+            if not record["episodes"]:
+                over = f"{len(record['unfinished'])} unfinished episodes"
+            found = f"{record['mean_return']:,.2f} over {over}"
+            self._tell(f"evaluation at {record['frames']:,} frames: {found}")
+        elif "explored_share" in record:
+            self._share = f"{record['explored_share']:.1%} exploratory"
+
+    def see_status(self, status: Mapping[str, float], frames: int) -> None:
+        """Shows rates, queues, waiting times and live actors next to the speed."""
+        self._status = (
+            f"{status['updates_per_second']:,.1f} updates/s, "
+            f"{status['samples_per_insert']:.2f} of {status['target_samples_per_insert']:.2f} "
+            f"samples per insert, lag {status['parameter_lag']:,.0f}, "
+            f"queues {status['plays_in_flight']:.0f}/{status['deliveries_waiting']:.0f}/"
+            f"{status['updates_in_flight']:.0f}, learner waits {status['learner_wait_share']:.0%}, "
+            f"{status['live_actors']:.0f} of {status['actors']:.0f} actors"
+        )
+
+    def say(self, text: str) -> None:
+        """Writes a separate line, even if quiet."""
+        self._bar.say(f"{self._label}: {text}")
+
+    def _tell(self, text: str) -> None:
+        if not self._is_quiet:
+            self.say(text)
+
+    def __enter__(self) -> "Bar":
+        self._bar.begin(self._label, self._total, self._seen[1], writes_line=False)
+        self._bar.__enter__()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._bar.__exit__(kind, error, trace)
+
+
+class TensorBoard:
+    """Event files that TensorBoard reads.
+
+    Args:
+        directory: directory of the files.
+        frames: frame at which the run continues; later frames in earlier files are hidden.
+    """
+
+    def __init__(self, directory: Path, frames: int) -> None:
+        from tensorboardX import SummaryWriter
+
+        self._writer = SummaryWriter(str(directory), purge_step=frames)
+        self._seen: tuple[float, int] | None = None
+
+    def see_progress(self, frames: int) -> None:
+        """Does nothing: speeds are shown with the records."""
+
+    def see_record(self, record: dict[str, Any]) -> None:
+        """Writes every number of the record at its frame."""
+        kind, frames = record["kind"], record["frames"]
+        for name, value in record.items():
+            if name != "frames" and isinstance(value, (int, float)):
+                tag = _TAGS.get((kind, name), f"{kind}/{name}")
+                self._writer.add_scalar(tag, value, frames)
+        if kind == "training":
+            now = time.monotonic()
+            if self._seen is not None and now > self._seen[0]:
+                speed = (frames - self._seen[1]) / (now - self._seen[0])
+                self._writer.add_scalar("charts/frames_per_second", speed, frames)
+            self._seen = (now, frames)
+
+    def see_status(self, status: Mapping[str, float], frames: int) -> None:
+        """Writes every number of the status."""
+        for name, value in status.items():
+            self._writer.add_scalar(f"fleet/{name}", value, frames)
+
+    def say(self, text: str) -> None:
+        """Does nothing: messages are for the terminal."""
+
+    def close(self) -> None:
+        """Writes everything still in memory."""
+        self._writer.close()

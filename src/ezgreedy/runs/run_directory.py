@@ -1,0 +1,141 @@
+"""A run on disk: its settings, its status, its results and its checkpoints, in one directory.
+
+config.json     the settings, frozen: the identity of the run, apart from the device it started on
+status.json     whether it is running, paused, finished or failed, and how far it got
+results.jsonl   evaluations and reports, one line each
+checkpoints/    states to resume from
+tensorboard/    the same numbers for TensorBoard
+"""
+
+import json
+import os
+import socket
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import ezgreedy
+from ezgreedy import requirements as require
+from ezgreedy.agents.run_settings import RunSettings
+from ezgreedy.checkpoints.store import Checkpoints
+from ezgreedy.results.store import write_json_atomically
+from ezgreedy.runs.settings_codec import as_plain, from_plain, with_later_settings
+
+CONFIG_FORMAT = 1
+RUNNING, PAUSED, FINISHED, FAILED = "running", "paused", "finished", "failed"
+
+
+class RunDirectory:
+    """The directory of a run.
+
+    Args:
+        path: the directory.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = Path(path)
+        self.config = self.path / "config.json"
+        self.status_file = self.path / "status.json"
+        self.results = self.path / "results.jsonl"
+        self.checkpoints = self.path / "checkpoints"
+        self.tensorboard = self.path / "tensorboard"
+
+    def create(self, settings: RunSettings) -> None:
+        """Creates the directory of a new run; refuses a non-empty one without changing it."""
+        if self.config.exists():
+            differing = self._differences(settings)
+            if not differing:
+                raise ValueError(
+                    f"{self.path} already holds this run (continue it: ezgreedy resume {self.path})"
+                )
+            shown = "; ".join(differing[:3]) + ("; ..." if len(differing) > 3 else "")
+            raise ValueError(f"{self.path} holds a run with other settings ({shown})")
+        if self.path.exists() and (not self.path.is_dir() or any(self.path.iterdir())):
+            raise require.refuse("--out", "be a new or an empty directory", str(self.path))
+        self.path.mkdir(parents=True, exist_ok=True)
+        config = {
+            "format": CONFIG_FORMAT,
+            "ezgreedy": ezgreedy.__version__,
+            "settings": as_plain(settings),
+        }
+        write_json_atomically(self.config, config)
+
+    def settings(self, device: str | None = None) -> RunSettings:
+        """The settings of the run in this directory, which an earlier version may have made.
+
+        Args:
+            device: device of the networks; None for the one that the run started on.
+        """
+        config = self._read_config()
+        settings = from_plain(with_later_settings(config["settings"]))
+        if not isinstance(settings, RunSettings):
+            raise ValueError(f"{self.config} does not hold the settings of a run")
+        return settings if device is None else replace(settings, device=device)
+
+    def identity(self) -> dict[str, Any]:
+        """Data that marks checkpoints as belonging to this run."""
+        settings: dict[str, Any] = self._read_config()["settings"]
+        return settings
+
+    def checkpoint_store(self) -> Checkpoints:
+        """The run's checkpoints, on whichever device they were made."""
+        return Checkpoints(self.checkpoints, self.identity(), free=("device",))
+
+    def write_status(self, state: str, **details: Any) -> None:
+        """Writes the status of the run; readers see either the old status or the new one."""
+        status = {
+            "state": state,
+            "pid": os.getpid(),
+            "host": socket.gethostname(),
+            "time": time.time(),
+            **details,
+        }
+        write_json_atomically(self.status_file, status)
+
+    def status(self) -> dict[str, Any]:
+        """The last status written; empty if there is none."""
+        if not self.status_file.exists():
+            return {}
+        status: dict[str, Any] = json.loads(self.status_file.read_text(encoding="utf-8"))
+        return status
+
+    def _read_config(self) -> dict[str, Any]:
+        if not self.config.exists():
+            raise require.refuse("RUN", "be a directory made by ezgreedy train", str(self.path))
+        try:
+            config = json.loads(self.config.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise ValueError(f"{self.config} is damaged: not JSON") from error
+        if not isinstance(config, dict) or not {"format", "settings"} <= config.keys():
+            raise ValueError(f"{self.config} was not made by ezgreedy train")
+        if config["format"] != CONFIG_FORMAT:
+            raise ValueError(
+                f"{self.config} has format {config['format']}, which needs another version of "
+                f"ezgreedy (this is {ezgreedy.__version__}, for format {CONFIG_FORMAT})"
+            )
+        return config
+
+    def _differences(self, settings: RunSettings) -> list[str]:
+        """Differences between new settings and those in the directory, in words."""
+        there = flat(with_later_settings(self._read_config()["settings"]))
+        here = flat(as_plain(settings))
+        return [
+            f"{name}: {there.get(name)!r} there, {here.get(name)!r} here"
+            for name in sorted(there.keys() | here.keys())
+            if there.get(name) != here.get(name)
+        ]
+
+
+def flat(data: Any, name: str = "") -> dict[str, Any]:
+    """Nested plain data as one mapping with dotted names."""
+    if isinstance(data, dict):
+        pairs = [(f"{name}.{key}" if name else key, value) for key, value in data.items()]
+    elif isinstance(data, list):
+        pairs = [(f"{name}[{number}]", value) for number, value in enumerate(data)]
+    else:
+        return {name: data}
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        found |= flat(value, key)
+    return found

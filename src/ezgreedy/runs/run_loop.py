@@ -1,0 +1,264 @@
+"""Runs from start to finish, through interruptions: the loop around a `Training`.
+
+The state of a run is in results.jsonl and the newest complete checkpoint, which records the length
+of results.jsonl; a kill at any moment leaves the two consistent. Resuming cuts the file to that
+length and continues, so an interrupted run ends with the same bytes as an uninterrupted one.
+"""
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from ezgreedy import requirements as require
+from ezgreedy.agents.run_settings import RunSettings
+from ezgreedy.checkpoints.state_tree import NotFiniteStateError
+from ezgreedy.checkpoints.store import Checkpoints, Loaded
+from ezgreedy.learning.gradients import NotFiniteError
+from ezgreedy.results.store import ResultLog
+from ezgreedy.runs.interruption import Interruption
+from ezgreedy.runs.output_paths import require_apart
+from ezgreedy.runs.pace import SavingPace
+from ezgreedy.runs.process_setup import prepare_process
+from ezgreedy.runs.progress import Bar, Spectator, TensorBoard
+from ezgreedy.runs.run_directory import FAILED, FINISHED, PAUSED, RUNNING, RunDirectory
+from ezgreedy.runs.trainable import Trainable
+from ezgreedy.runs.training import Training
+
+SECONDS_BETWEEN_CHECKPOINTS = 60.0
+CHECKPOINT_SHARE = 0.02
+
+
+class FailedTrainingError(RuntimeError):
+    """A training that cannot continue in this process; its run is marked as failed."""
+
+
+@dataclass(frozen=True)
+class DriveOptions:
+    """Checkpoints and output of a run; these change none of its numbers.
+
+    Args:
+        seconds_between_checkpoints: least time between checkpoints; 0 for one after every step.
+        is_quiet: whether to show only warnings.
+        checkpoint_share: largest share of time to spend on checkpoints, so that large ones are
+            rarer; 1 for no limit. A run is always saved at its end and when it is interrupted.
+        keeps_replay: whether a finished run keeps its whole state; otherwise only what `evaluate`
+            and `watch` need, a small part of it.
+    """
+
+    seconds_between_checkpoints: float = SECONDS_BETWEEN_CHECKPOINTS
+    is_quiet: bool = False
+    checkpoint_share: float = CHECKPOINT_SHARE
+    keeps_replay: bool = False
+
+    def __post_init__(self) -> None:
+        require.number("seconds_between_checkpoints", self.seconds_between_checkpoints, 0.0)
+        require.number("checkpoint_share", self.checkpoint_share, 0.0, 1.0)
+        require.flag("keeps_replay", self.keeps_replay)
+
+
+def train(directory: Path, settings: RunSettings, options: DriveOptions | None = None) -> int:
+    """Starts a run in a new directory and trains to the end; returns the exit code."""
+    require_apart(directory)
+    require_device(settings)
+    training = Training(settings)  # refuses impossible settings before anything is written
+    place = RunDirectory(directory)
+    place.create(settings)
+    return drive(place, training, options or DriveOptions())
+
+
+def resume(directory: Path, options: DriveOptions | None = None, device: str | None = None) -> int:
+    """Resumes a run and trains to the end; returns the exit code.
+
+    Args:
+        directory: directory of the run.
+        options: checkpoints and output.
+        device: device of the networks; None for the one that the run started on. Another kind of
+            device computes the same numbers only up to rounding.
+    """
+    place = RunDirectory(directory)
+    settings = place.settings(device)
+    require_device(settings)
+    require_nobody_else(place)
+    _require_not_longer(place, settings)
+    return drive(place, Training(settings), options or DriveOptions(), resumes=True)
+
+
+def _require_not_longer(place: RunDirectory, settings: RunSettings) -> None:
+    """Refuses to extend a finished run that has dropped its replay."""
+    status = place.status()
+    if status.get("has_replay", True):
+        return
+    most = status["frames_to_play"]
+    if settings.frames > most:
+        rule = f"be at most {most}: {place.path} finished and dropped its replay"
+        raise require.refuse("frames", rule, settings.frames)
+
+
+def require_nobody_else(place: RunDirectory) -> None:
+    """Refuses a run that another process is working on."""
+    with ResultLog(place.results):
+        pass
+
+
+def require_device(settings: RunSettings) -> None:
+    """Refuses a device that is not available, and prepares the process."""
+    if settings.device == "cuda" and not torch.cuda.is_available():
+        raise require.refuse("--device", "be cpu if there is no CUDA device", settings.device)
+    prepare_process(settings.threads)
+
+
+def drive(
+    place: RunDirectory, training: Trainable, options: DriveOptions, *, resumes: bool = False
+) -> int:
+    """Trains to the end; returns the exit code.
+
+    Args:
+        place: the run's directory.
+        training: the training, in its initial state.
+        options: checkpoints and output.
+        resumes: whether to continue from the newest checkpoint.
+    """
+    checkpoints = place.checkpoint_store()
+    with ResultLog(place.results) as log, Interruption() as interruption:
+        loaded = checkpoints.load() if resumes else None
+        if loaded is not None and not loaded.state.get("has_replay", True):
+            _note_complete(place, loaded.state["training"]["frames"], training.settings.frames)
+            return 0
+        saves, notices = _restore(loaded, training, log) if resumes else (0, [])
+        settings = training.settings
+        label = f"{settings.agent.name} on {settings.game}"
+        bar = Bar(label, settings.frames, training.frames, is_quiet=options.is_quiet)
+        board = TensorBoard(place.tensorboard, training.frames)
+        run = _Run(place, training, log, checkpoints, [bar, board], interruption)
+        run.num_saves = saves
+        with bar:
+            for notice in notices:
+                bar.say(notice)
+            if resumes:
+                bar.say(f"continuing at {training.frames:,} of {settings.frames:,} frames")
+            try:
+                return run.to_the_end(options)
+            except (NotFiniteError, NotFiniteStateError, FailedTrainingError) as error:
+                place.write_status(FAILED, frames=training.frames, reason=str(error))
+                bar.say(f"stopped at frame {training.frames:,}, seed {settings.seed}: {error}")
+                return 1
+            finally:
+                board.close()
+
+
+def _note_complete(place: RunDirectory, frames: int, frames_to_play: int) -> None:
+    """Makes the status of a finished run say so, if it was killed before it could."""
+    if place.status().get("state") != FINISHED:
+        place.write_status(FINISHED, frames=frames, frames_to_play=frames_to_play, has_replay=False)
+
+
+def _restore(loaded: Loaded | None, training: Trainable, log: ResultLog) -> tuple[int, list[str]]:
+    """The number of saves so far, and messages for the user about the checkpoints."""
+    if loaded is None:
+        log.rewind(0)
+        return 0, ["there is no checkpoint yet; starting from the beginning"]
+    training.load_state_dict(loaded.state["training"])
+    log.rewind(loaded.state["results_offset"])
+    return loaded.step, list(loaded.notices)
+
+
+class _Run:
+    """The part of a run in one process."""
+
+    def __init__(
+        self,
+        place: RunDirectory,
+        training: Trainable,
+        log: ResultLog,
+        checkpoints: Checkpoints,
+        spectators: list[Spectator],
+        interruption: Interruption,
+    ) -> None:
+        self._place, self._training, self._log = place, training, log
+        self._checkpoints, self._spectators = checkpoints, spectators
+        self._interruption = interruption
+        self.num_saves = 0
+        self._begun = (time.monotonic(), training.frames)
+
+    def to_the_end(self, options: DriveOptions) -> int:
+        """Steps, reports, evaluates and saves until the end or an interruption."""
+        self._status(RUNNING)
+        pace = SavingPace(options.seconds_between_checkpoints, options.checkpoint_share)
+        training = self._training
+        # A finished run that kept its replay keeps it, also if it is resumed once more.
+        drops_replay = not (options.keeps_replay or training.is_finished)
+        while self._speak() and not training.is_finished and not self._interruption.requested:
+            training.step()
+            self._show()
+            if pace.is_due:
+                pace.save(self._save)
+                self._status(RUNNING)
+        if self._interruption.requested:
+            self._save()
+            self._status(PAUSED)
+            say = f"paused at {training.frames:,} frames; ezgreedy resume {self._place.path}"
+            self._spectators[0].say(say)
+            return self._interruption.exit_code
+        self._finish(drops_replay)
+        return 0
+
+    def _finish(self, drops_replay: bool) -> None:
+        """Saves for the last time, only what evaluations need if the replay is dropped."""
+        final = self._training.final_state() if drops_replay else None
+        if final is None:
+            self._save()
+            self._status(FINISHED)
+            return
+        self._log.sync()
+        state = {"training": final, "results_offset": self._log.offset, "has_replay": False}
+        self._checkpoints.save(self.num_saves + 1, state, is_last=True)
+        self._status(FINISHED, has_replay=False)
+
+    def _show(self) -> None:
+        training = self._training
+        status = training.status()
+        for spectator in self._spectators:
+            spectator.see_progress(training.frames)
+            if status:
+                spectator.see_status(status, training.frames)
+        for notice in training.take_notices():
+            self._spectators[0].say(notice)
+
+    def _speak(self) -> bool:
+        """Writes all reports and evaluations that are due; False if interrupted."""
+        training = self._training
+        if training.report_is_due:
+            self._write(training.report())
+        while training.evaluation_is_due:
+            record = training.evaluate(lambda: self._interruption.requested)
+            if record is None:
+                return False
+            self._write(record)
+            self._log.sync()
+        return True
+
+    def _write(self, record: dict[str, Any]) -> None:
+        self._log.append(record)
+        for spectator in self._spectators:
+            spectator.see_record(record)
+
+    def _save(self) -> None:
+        self._log.sync()
+        self.num_saves += 1
+        state = {"training": self._training.state_dict(), "results_offset": self._log.offset}
+        self._checkpoints.save(self.num_saves, state)
+
+    def _status(self, state: str, **details: Any) -> None:
+        training = self._training
+        seconds = time.monotonic() - self._begun[0]
+        self._place.write_status(
+            state,
+            frames=training.frames,
+            frames_to_play=training.settings.frames,
+            # Speed of this process, evaluations included; forecasts use it.
+            frames_per_second=round((training.frames - self._begun[1]) / max(seconds, 1e-3), 1),
+            **details,
+        )

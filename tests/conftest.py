@@ -1,0 +1,30 @@
+"""What holds for the whole suite: it ends by saying how long each room took."""
+
+import pytest
+
+from support.room_times import RoomTimes
+
+_times = pytest.StashKey[RoomTimes]()
+
+
+def pytest_configure(config):
+    config.stash[_times] = RoomTimes()
+    config.pluginmanager.register(_Listener(config.stash[_times]))
+
+
+class _Listener:
+    """With xdist this runs where the workers' reports arrive."""
+
+    def __init__(self, times):
+        self._times = times
+
+    def pytest_runtest_logreport(self, report):
+        self._times.add(report.nodeid, report.duration)
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    lines = config.stash[_times].lines()
+    if lines:
+        terminalreporter.section("time by room (fixtures included)")
+        for line in lines:
+            terminalreporter.write_line(line)

@@ -1,0 +1,87 @@
+"""Crashes are counted, what they took is given up, and too many end the run; without Ray."""
+
+import time
+
+import pytest
+
+from ezgreedy.fleet.fleet_settings import Patience
+from ezgreedy.fleet.status import Gauges
+from ezgreedy.fleet.supervision import Call, FleetError, Process, Supervisor
+from ezgreedy.runs.run_directory import RunDirectory
+from ezgreedy.runs.run_loop import DriveOptions, FailedTrainingError, drive
+from ezgreedy.runs.training import Training
+from support.small_runs import small_sequence_run
+
+
+def supervised(*names, **patience):
+    supervisor = Supervisor(Patience(**patience))
+    processes = [Process(name, None, lambda process: None) for name in names]
+    return supervisor, [supervisor.add(process) for process in processes]
+
+
+def wake(process, pid):
+    process.pid, process.is_ready = pid, True
+
+
+def test_what_a_process_was_asked_for_is_lost_with_it_and_nothing_else():
+    supervisor, (one, other) = supervised("one", "other")
+    lost = []
+    for number, process in enumerate((one, other, one)):
+        call = Call(process, number, 0.0, lost.append, lambda n=number: lost.append(n), 1.0)
+        supervisor._register(call)
+    wake(one, 10)
+    supervisor.crash(one, "was killed")
+    assert lost == [0, 2]
+    assert (list(one.calls), list(other.calls), supervisor.num_pending) == ([], [1], 1)
+    assert (one.is_ready, one.pid, one.dead_pids) == (False, None, {10})
+
+
+def test_one_death_is_counted_once_however_many_calls_tell_of_it():
+    supervisor, (process,) = supervised("actor 0")
+    wake(process, 10)
+    for _ in range(3):
+        supervisor.crash(process, "was killed")
+    assert supervisor.num_restarts == len(process.crashes) == 1
+
+
+def test_the_crash_after_the_last_that_is_borne_ends_the_run_with_its_reason():
+    supervisor, (process,) = supervised("actor 0", most_crashes=2)
+    for pid in (10, 11):
+        wake(process, pid)
+        supervisor.crash(process, "was killed")
+    wake(process, 12)
+    with pytest.raises(FleetError, match=r"actor 0 crashed 3 times within 600 s.* out of memory"):
+        supervisor.crash(process, "out of memory")
+
+
+def test_crashes_of_long_ago_do_not_count():
+    supervisor, (process,) = supervised("actor 0", most_crashes=1, crash_period=5.0)
+    process.crashes.extend([time.monotonic() - 6.0] * 4)
+    wake(process, 10)
+    supervisor.crash(process, "was killed")
+    assert len(process.crashes) == 1
+
+
+def test_a_fleet_that_cannot_go_on_is_a_failed_run(tmp_path):
+    class Broken(Training):
+        def step(self):
+            raise FleetError("the learner did not start within 180 s")
+
+    place = RunDirectory(tmp_path / "run")
+    settings = small_sequence_run("r2d2", lanes=1)
+    place.create(settings)
+    assert issubclass(FleetError, FailedTrainingError)
+    assert drive(place, Broken(settings), DriveOptions(is_quiet=True)) == 1
+    status = place.status()
+    assert status["state"] == "failed"
+    assert "did not start" in status["reason"]
+
+
+def test_gauges_are_rates_and_means_over_their_stretch():
+    gauges = Gauges(frames=100, updates=10, plays=2, lags=6, since=time.monotonic() - 2.0)
+    gauges.learner_waited, gauges.learner_worked = 1.0, 3.0
+    view = gauges.view()
+    assert view["frames_per_second"] == pytest.approx(50.0, rel=0.1)
+    assert view["updates_per_second"] == pytest.approx(5.0, rel=0.1)
+    assert view["parameter_lag"] == 3.0
+    assert view["learner_wait_share"] == 0.25
