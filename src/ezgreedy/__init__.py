@@ -5,6 +5,7 @@
     explore = EZGreedy(num_actions=18, epsilon=0.1, lanes=8, seed=0)
     actions = explore(greedy_actions)
 
+A lane is one environment of a batch of environments that are stepped together.
 NumPy is all it needs; compiled code, tensors, environments and figures come as extras.
 """
 

@@ -29,9 +29,17 @@ def refuse(name: str, rule: str, value: object) -> ValueError:
     return ValueError(f"{name} must {rule}; got {_short(value)}")
 
 
-def refuse_type(name: str, rule: str, value: object) -> TypeError:
-    """The exception for an argument of the wrong type."""
-    return TypeError(f"{name} must {rule}; got {type(value).__name__} {_short(value)}")
+def refuse_type(name: str, rule: str, value: object, way: str = "") -> TypeError:
+    """The exception for an argument of the wrong type.
+
+    Args:
+        name: the argument.
+        rule: the rule it broke.
+        value: the value received.
+        way: words that say what to pass instead; "" if the rule says it.
+    """
+    received = f"{name} must {rule}; got {type(value).__name__} {_short(value)}"
+    return TypeError(received + (f" ({way})" if way else ""))
 
 
 def refuse_name(name: str, rule: str, value: object, known: Iterable[str]) -> ValueError:
@@ -66,6 +74,20 @@ def integer(name: str, value: object, least: int, most: int | None = LARGEST_INT
         rule = f"be at least {least}" if value < least else f"be at most {most}"
         raise refuse(name, rule, value)
     return int(value)
+
+
+def num_actions(value: object) -> int:
+    """A number of actions: an int, or Gymnasium's (or Gym's) `Discrete` space."""
+    if "Discrete" not in (parent.__name__ for parent in type(value).__mro__):
+        if hasattr(value, "sample"):  # a Box, a MultiDiscrete, ...
+            way = "options repeat one of finitely many actions: map numbers to actions in a wrapper"
+            raise refuse_type("num_actions", "be an int or a Discrete space", value, way)
+        return integer("num_actions", value, least=1)
+    space: Any = value
+    if getattr(space, "start", 0) != 0:
+        rule = f"start at 0: pass {space.n}, and add {space.start} to the actions"
+        raise refuse("num_actions", rule, value)
+    return int(space.n)
 
 
 def number(name: str, value: object, least: float, most: float = math.inf) -> float:
@@ -141,12 +163,24 @@ def _as_array(name: str, value: object, rule: str) -> NDArray[Any]:
     if isinstance(value, np.ndarray):
         return value
     if not isinstance(value, (list, tuple)):
-        raise refuse_type(name, rule, value)
+        raise refuse_type(name, rule, value, _way_to_an_array(value))
     try:
         array = np.array(value)
     except ValueError as error:
         raise refuse_type(name, f"{rule} (rows of one length)", value) from error
     return array
+
+
+def _way_to_an_array(value: object) -> str:
+    """What to pass instead of a tensor or a scalar; "" for other things."""
+    if isinstance(value, (bool, int, float, np.generic)):
+        return f"one entry per lane: pass [{value}]"
+    package = type(value).__module__.partition(".")[0]
+    if package == "torch":
+        return "pass tensor.cpu().numpy(), or use ezgreedy.exploration.tensors.TensorEZGreedy"
+    if hasattr(value, "__array__"):
+        return "pass numpy.asarray of it"
+    return ""
 
 
 def _plain(name: str) -> str:

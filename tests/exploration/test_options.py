@@ -1,6 +1,7 @@
 """The general form: options over histories, and what binds it to εz-greedy."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -377,10 +378,23 @@ def test_options_that_misbehave_are_refused_and_change_nothing(option, message):
     assert explore.state_dict() == state
 
 
-def test_missing_observations_are_named_with_the_option_that_reads_them():
-    explore = single(follow(lambda h: 0, 2, name="compass"))
-    explore(np.array([0]))
+def test_missing_observations_are_refused_on_the_first_call_whatever_it_draws():
+    explore = single(follow(lambda h: 0, 2, name="compass"))  # the coin says greedy
     with pytest.raises(ValueError, match="observations must be given: option 'compass for 2'"):
         explore(np.array([0]))
     with pytest.raises(ValueError, match="observations must have 1 entries; got 2"):
         explore(np.array([0]), observations=[1, 2])
+    timed = TemporallyExtended(TimedPolicies(4, [lambda h: 0]), epsilon=0.0)
+    with pytest.raises(ValueError, match=r"observations must be given: option .policy 0 for n ~ Z"):
+        timed(np.array([0]))
+
+
+@pytest.mark.parametrize(
+    ("option", "name"),
+    [(repeat(5, 2), "repeat 5 for 2"), (sequence([0, 1, 3]), "sequence [0, 1, 3]")],
+)
+def test_a_set_refuses_options_whose_actions_it_lacks(option, name):
+    message = re.escape(f"options must play actions in [0, 3); got option {name!r}")
+    with pytest.raises(ValueError, match=message):
+        FiniteOptions(3, [primitive(0), option])
+    assert FiniteOptions(6, [option]).options == (option,)

@@ -5,8 +5,9 @@ a given uniform, so that NumPy, compiled code and tensors draw the same duration
 paper compares the families; its zeta law with μ = 2 and n ≤ 10,000 is the default (Rainbow: 100).
 """
 
+import json
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, is_dataclass
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
@@ -36,6 +37,11 @@ class DurationLaw:
     """A distribution over durations 1 … cap; subclasses define `cap` and `_weights`."""
 
     cap: int
+
+    def __repr__(self) -> str:
+        described = self.describe()
+        law = described.pop("law")
+        return f"{law}({', '.join(f'{name}={value!r}' for name, value in described.items())})"
 
     def _weights(self) -> FloatArray:
         """Unnormalised probabilities of 1 … cap."""
@@ -79,12 +85,27 @@ class DurationLaw:
 
     @cached_property
     def _table(self) -> FloatArray:
-        weights = self._weights()
+        name = f"{type(self).__name__}._weights()"
+        weights = require.probabilities(name, self._weights(), self.cap)
         return weights / math.fsum(weights)
 
     def describe(self) -> dict[str, Any]:
-        """The law as plain data, as a policy's state_dict records it."""
-        return {"law": type(self).__name__} | {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
+        """The law as plain data, as a policy's state_dict records it.
+
+        These are the fields of a dataclass, or else the cap, the mean and the public attributes.
+        """
+        law: Any = self
+        if is_dataclass(law):
+            arguments = {field.name: getattr(self, field.name) for field in fields(law)}
+        else:
+            arguments = {
+                name: value.tolist() if isinstance(value, np.ndarray | np.generic) else value
+                for name, value in vars(self).items()
+                if not name.startswith("_") and name != "inverse"
+            }
+            # The mean tells most laws apart; powers may differ in the last bits of another machine.
+            arguments |= {"cap": self.cap, "mean": float(f"{self.mean:.9g}")}
+        return {"law": type(self).__name__} | arguments
 
 
 @dataclass(frozen=True)
@@ -199,6 +220,20 @@ class PlusOne(DurationLaw):
     def describe(self) -> dict[str, Any]:
         """The law as plain data."""
         return {"law": "PlusOne", "base": self.base.describe()}
+
+
+def checked_law(name: str, value: object) -> DurationLaw:
+    """A duration law whose probabilities and description can be had; else it is refused now."""
+    if not isinstance(value, DurationLaw):
+        raise require.refuse_type(name, "be a duration law such as Zeta()", value)
+    require.integer(f"{name}.cap", getattr(value, "cap", None), least=1, most=LARGEST_CAP)
+    _ = value.inverse
+    try:
+        json.dumps(value.describe())
+    except TypeError as error:
+        rule = "describe itself as plain data: make it a dataclass of numbers, or define describe()"
+        raise require.refuse_type(name, rule, value) from error
+    return value
 
 
 def exploratory_share(epsilon: float, durations: DurationLaw) -> float:

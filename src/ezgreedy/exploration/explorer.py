@@ -103,6 +103,23 @@ class Explorer(ABC):
         self._counters = Counters()
         self._decision: Decision | None = None
 
+    def __repr__(self) -> str:
+        settings = ", ".join(f"{name}={value!r}" for name, value in self._settings().items())
+        done = self.counters
+        return (
+            f"{type(self).__name__}({settings}) after {done.steps:,} steps, "
+            f"{done.explored:,} of them exploratory"
+        )
+
+    def _settings(self) -> dict[str, Any]:
+        """The arguments by name, without those that have their default."""
+        lanes = {"epsilon": self._epsilon, "lanes": self.lanes, "seed": self.streams.seed}
+        rare = {
+            "first_lane": self.streams.first_lane,
+            "carries_over_episodes": self.carries_over_episodes,
+        }
+        return lanes | {name: value for name, value in rare.items() if value}
+
     # What the last call did.
 
     @property

@@ -13,7 +13,7 @@ import numpy as np
 
 from ezgreedy import requirements as require
 from ezgreedy.exploration.choice import Choice
-from ezgreedy.exploration.durations import DurationLaw, Fixed, Zeta
+from ezgreedy.exploration.durations import DurationLaw, Fixed, Zeta, checked_law
 from ezgreedy.exploration.explorer import (
     Counters,
     Decision,
@@ -41,7 +41,7 @@ class EZGreedy(Explorer):
         explore.reset(terminated | truncated)
 
     Args:
-        num_actions: number of actions.
+        num_actions: number of actions, or Gymnasium's `Discrete` space.
         epsilon: probability of *starting* an option on a step that is not inside one: a number,
             one number per lane, or a function of the lane's absolute step count. The share of
             exploratory steps is larger: see `exploratory_share` and `matched_epsilon`.
@@ -56,7 +56,7 @@ class EZGreedy(Explorer):
 
     def __init__(
         self,
-        num_actions: int,
+        num_actions: object,
         epsilon: object,
         durations: DurationLaw | None = None,
         lanes: int = 1,
@@ -67,10 +67,8 @@ class EZGreedy(Explorer):
         carries_over_episodes: bool = False,
     ) -> None:
         super().__init__(epsilon, lanes, seed, first_lane, carries_over_episodes)
-        self.durations = Zeta() if durations is None else durations
-        if not isinstance(self.durations, DurationLaw):
-            raise require.refuse_type("durations", "be a duration law such as Zeta()", durations)
-        self.num_actions = require.integer("num_actions", num_actions, least=1)
+        self.durations = checked_law("durations", Zeta() if durations is None else durations)
+        self.num_actions = require.num_actions(num_actions)
         self.choice = Choice(self.num_actions, action_weights)
         self._uniform_chance = 1.0 / self.num_actions
         self._remaining: IntArray = np.zeros(self.lanes, dtype=np.int64)
@@ -190,6 +188,12 @@ class EZGreedy(Explorer):
 
     # Episode ends, counters, checkpoints.
 
+    def _settings(self) -> dict[str, Any]:
+        shared = {"num_actions": self.num_actions, **super()._settings()}
+        if self.choice.weights is not None:
+            shared["action_weights"] = self.choice.weights.tolist()
+        return shared | {"durations": self.durations}
+
     @property
     def remaining(self) -> IntArray:
         """Plays of the running option still to come after the last one, [lanes]."""
@@ -266,7 +270,7 @@ class EpsilonGreedy(EZGreedy):
 
     def __init__(
         self,
-        num_actions: int,
+        num_actions: object,
         epsilon: object,
         lanes: int = 1,
         seed: int = 0,
@@ -283,3 +287,6 @@ class EpsilonGreedy(EZGreedy):
             first_lane=first_lane,
             action_weights=action_weights,
         )
+
+    def _settings(self) -> dict[str, Any]:
+        return {name: value for name, value in super()._settings().items() if name != "durations"}

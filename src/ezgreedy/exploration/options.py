@@ -8,13 +8,14 @@ action repeats of random duration are the set that makes it εz-greedy.
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from ezgreedy import requirements as require
 from ezgreedy.exploration.choice import Choice
-from ezgreedy.exploration.durations import DurationLaw, Fixed, Zeta
+from ezgreedy.exploration.durations import DurationLaw, Fixed, Zeta, checked_law
 from ezgreedy.requirements import BoolArray, FloatArray
 
 Memory = Literal["length", "observation", "history"]
@@ -48,6 +49,8 @@ class Option:
         length: number of plays, if known when the option begins.
         memory: the part of the history that policy and termination read; only that is kept.
         name: name shown in messages.
+        plays: the actions it may play, if known in advance; then a set that lacks one of them
+            refuses the option at once.
     """
 
     policy: Callable[[History], "int | FloatArray"]
@@ -55,6 +58,7 @@ class Option:
     length: int | None = None
     memory: Memory = "history"
     name: str = "option"
+    plays: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
         for field, value in (("policy", self.policy), ("termination", self.termination)):
@@ -69,7 +73,8 @@ def repeat(action: int, n: int) -> Option:
     """ω_an: takes one action for n steps. With n = 1 this is `primitive(action)`."""
     action = require.integer("action", action, least=0)
     n = require.integer("n", n, least=1)
-    return Option(lambda _: action, ends_after(n), n, "length", f"repeat {action} for {n}")
+    name = f"repeat {action} for {n}"
+    return Option(lambda _: action, ends_after(n), n, "length", name, (action,))
 
 
 def primitive(action: int) -> Option:
@@ -88,6 +93,7 @@ def sequence(actions: Sequence[int]) -> Option:
         len(plays),
         "length",
         f"sequence {list(plays)}",
+        plays,
     )
 
 
@@ -146,6 +152,15 @@ class OptionSet(ABC):
 
     num_actions: int
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(num_actions={self.num_actions}, ...)"
+
+    @cached_property
+    def reader(self) -> Option | None:
+        """An option that needs the observations; None if none does."""
+        options = (branch.option for branch in self.branches())
+        return next((option for option in options if option.memory != "length"), None)
+
     @abstractmethod
     def draw(self, choice: float, duration: float, legal: BoolArray | None = None) -> Option:
         """The option that two uniforms of [0, 1) draw; equal uniforms draw equal options.
@@ -186,19 +201,19 @@ class ActionRepeats(OptionSet):
     """{ω_an}: every action with every duration; with it `TemporallyExtended` is εz-greedy.
 
     Args:
-        num_actions: number of actions.
+        num_actions: number of actions, or Gymnasium's `Discrete` space.
         durations: the law of the number of plays; the paper's zeta law by default.
         action_weights: one number per action, proportional to its probability; None for uniform.
     """
 
     def __init__(
         self,
-        num_actions: int,
+        num_actions: object,
         durations: DurationLaw | None = None,
         action_weights: object = None,
     ) -> None:
-        self.num_actions = require.integer("num_actions", num_actions, least=1)
-        self.durations = Zeta() if durations is None else durations
+        self.num_actions = require.num_actions(num_actions)
+        self.durations = checked_law("durations", Zeta() if durations is None else durations)
         self.choice = Choice(self.num_actions, action_weights)
 
     def draw(self, choice: float, duration: float, legal: BoolArray | None = None) -> Option:
@@ -210,6 +225,11 @@ class ActionRepeats(OptionSet):
             else self.choice.pick_legal(uniform, legal[None])
         )
         return repeat(int(picked[0]), int(self.durations.quantile(np.array([duration]))[0]))
+
+    @property
+    def reader(self) -> None:
+        """None: repeats need no observations."""
+        return
 
     def first_actions(self, history: History, legal: BoolArray | None = None) -> FloatArray:
         """The weights, among the legal actions."""
@@ -235,7 +255,7 @@ class ActionRepeats(OptionSet):
 class Primitives(ActionRepeats):
     """Single actions: with it `TemporallyExtended` is ε-greedy."""
 
-    def __init__(self, num_actions: int, action_weights: object = None) -> None:
+    def __init__(self, num_actions: object, action_weights: object = None) -> None:
         super().__init__(num_actions, Fixed(1), action_weights)
 
 
@@ -243,15 +263,23 @@ class FiniteOptions(OptionSet):
     """Options written out one by one.
 
     Args:
-        num_actions: number of actions.
+        num_actions: number of actions, or Gymnasium's `Discrete` space.
         options: the members of Ω.
         weights: one number per option, proportional to its probability; None for uniform.
     """
 
-    def __init__(self, num_actions: int, options: Sequence[Option], weights: object = None) -> None:
-        self.num_actions = require.integer("num_actions", num_actions, least=1)
+    def __init__(
+        self, num_actions: object, options: Sequence[Option], weights: object = None
+    ) -> None:
+        self.num_actions = require.num_actions(num_actions)
         if not options or not all(isinstance(option, Option) for option in options):
             raise require.refuse("options", "be Option objects, at least one", options)
+        for option in options:
+            if option.plays is not None and max(option.plays) >= self.num_actions:
+                received = require.Described(f"option {option.name!r}")
+                raise require.refuse(
+                    "options", f"play actions in [0, {self.num_actions})", received
+                )
         self.options = tuple(options)
         self.choice = Choice(len(self.options), weights, "weights")
 
@@ -268,7 +296,7 @@ class TimedPolicies(OptionSet):
     """A user's own policies, each followed for a random duration.
 
     Args:
-        num_actions: number of actions.
+        num_actions: number of actions, or Gymnasium's `Discrete` space.
         policies: functions of the history (by default of its latest observation only).
         durations: the law of the number of plays; the paper's zeta law by default.
         weights: one number per policy, proportional to its probability; None for uniform.
@@ -277,17 +305,17 @@ class TimedPolicies(OptionSet):
 
     def __init__(
         self,
-        num_actions: int,
+        num_actions: object,
         policies: Sequence[Callable[[History], "int | FloatArray"]],
         durations: DurationLaw | None = None,
         weights: object = None,
         memory: Memory = "observation",
     ) -> None:
-        self.num_actions = require.integer("num_actions", num_actions, least=1)
+        self.num_actions = require.num_actions(num_actions)
         if not policies or not all(callable(policy) for policy in policies):
             raise require.refuse("policies", "be functions of a History, at least one", policies)
         self.policies = tuple(policies)
-        self.durations = Zeta() if durations is None else durations
+        self.durations = checked_law("durations", Zeta() if durations is None else durations)
         self.memory = memory
         self.choice = Choice(len(self.policies), weights, "weights")
 

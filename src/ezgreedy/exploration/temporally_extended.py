@@ -229,9 +229,6 @@ class TemporallyExtended(Explorer):
         self, lane: _Lane, running: _Running, history: History, *, begins: bool
     ) -> _Play | None:
         """The option's next play; None if that is illegal here."""
-        if running.option.memory != "length" and lane.observation is None:
-            rule = f"be given: option {running.option.name!r} reads them"
-            raise require.refuse("observations", rule, None)
         law = action_law(running.option, history, self.num_actions, lane.legal)
         total = law.sum()
         if total == 0.0:
@@ -254,6 +251,9 @@ class TemporallyExtended(Explorer):
         observations: Any,
         epsilon: FloatArray,
     ) -> list[_Lane]:
+        if observations is None and self.options.reader is not None:
+            rule = f"be given: option {self.options.reader.name!r} reads them"
+            raise require.refuse("observations", rule, None)
         if observations is not None and len(observations) != self.lanes:
             raise require.refuse("observations", f"have {self.lanes} entries", len(observations))
         indices = np.arange(self.lanes) if active is None else np.flatnonzero(active)
@@ -305,6 +305,9 @@ class TemporallyExtended(Explorer):
     def steps(self) -> IntArray:
         """Total steps taken by each lane, [lanes]."""
         return self._steps.copy()
+
+    def _settings(self) -> dict[str, Any]:
+        return {"options": self.options} | super()._settings()
 
     def _end_options(self, finished: BoolArray) -> None:
         self._running = self._after_starts(finished, self._counters)

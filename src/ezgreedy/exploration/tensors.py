@@ -81,7 +81,7 @@ class TensorEZGreedy:
 
     def __init__(
         self,
-        num_actions: int,
+        num_actions: object,
         epsilon: object,
         durations: DurationLaw | None = None,
         lanes: int = 1,
@@ -159,6 +159,9 @@ class TensorEZGreedy:
             exploring, deciding, stepping, actions == greedy, epsilon, actions, legal
         )
         return actions
+
+    def __repr__(self) -> str:
+        return f"{self._host!r}".partition(" after ")[0].replace("EZGreedy", "TensorEZGreedy", 1)
 
     @property
     def exploring(self) -> Tensor:

@@ -1,0 +1,176 @@
+"""What someone passes who has not read the documentation: accepted, or refused with the way."""
+
+import json
+import re
+
+import gymnasium
+import numpy as np
+import pytest
+import torch
+from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete
+
+from ezgreedy import (
+    ActionRepeats,
+    DurationLaw,
+    EpsilonGreedy,
+    EZGreedy,
+    FiniteOptions,
+    Fixed,
+    Geometric,
+    TemporallyExtended,
+    TimedPolicies,
+    Zeta,
+    ladder,
+    primitive,
+)
+from ezgreedy.exploration.tensors import TensorEZGreedy
+from support.twins import tape
+
+
+class Handmade(DurationLaw):
+    """An ordinary class, not a dataclass."""
+
+    def __init__(self, longest, weights=None):
+        self.cap = longest
+        self.favourite = np.int64(2)
+        self._given = np.ones(longest) if weights is None else weights
+
+    def _weights(self):
+        return self._given
+
+
+# Accepted.
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda space: EZGreedy(space, 0.1),
+        lambda space: EpsilonGreedy(space, 0.1),
+        lambda space: TensorEZGreedy(space, 0.1),
+        lambda space: TemporallyExtended(ActionRepeats(space), 0.1),
+        lambda space: FiniteOptions(space, [primitive(2)]),
+        lambda space: TimedPolicies(space, [lambda history: 0]),
+    ],
+)
+def test_a_discrete_space_is_a_number_of_actions(make):
+    assert make(gymnasium.make("MountainCar-v0").action_space).num_actions == 3
+    assert type(make(Discrete(3)).num_actions) is int
+
+
+def test_an_own_law_that_is_no_dataclass_is_saved_and_continued():
+    saved, expected = EZGreedy(4, 0.3, Handmade(5)), EZGreedy(4, 0.3, Handmade(5))
+    tape(saved, 30), tape(expected, 30)
+    state = json.loads(json.dumps(saved.state_dict()))
+    assert state["durations"] == {"law": "Handmade", "cap": 5, "favourite": 2, "mean": 3.0}
+    restored = EZGreedy(4, 0.3, Handmade(5))
+    restored.load_state_dict(state)
+    np.testing.assert_array_equal(tape(restored, 50), tape(expected, 50))
+    for other in (Handmade(6), Handmade(5, [1, 0, 0, 0, 0])):
+        with pytest.raises(ValueError, match=r"state\['durations'\] must equal"):
+            EZGreedy(4, 0.3, other).load_state_dict(state)
+
+
+# Refused, with the way.
+
+
+@pytest.mark.parametrize(
+    ("space", "message"),
+    [
+        (Discrete(3, start=1), "num_actions must start at 0: pass 3, and add 1 to the actions"),
+        (Box(0.0, 1.0), "be an int or a Discrete space; got Box .*map numbers to actions"),
+        (MultiDiscrete([2, 3]), "got MultiDiscrete .*map numbers to actions"),
+        (MultiBinary(3), "got MultiBinary .*map numbers to actions"),
+        (True, "num_actions must be an int; got bool True"),
+    ],
+)
+def test_other_spaces_are_refused_with_the_way(space, message):
+    for make in (EZGreedy, EpsilonGreedy):
+        with pytest.raises((TypeError, ValueError), match=message):
+            make(space, 0.1)
+
+
+@pytest.mark.parametrize(
+    ("greedy", "way"),
+    [
+        (1, "(one entry per lane: pass [1])"),
+        (np.int64(1), "(one entry per lane: pass [1])"),
+        (
+            torch.zeros(1, dtype=torch.int64),
+            "(pass tensor.cpu().numpy(), or use ezgreedy.exploration.tensors.TensorEZGreedy)",
+        ),
+        (memoryview(b"1"), "memory at"),
+    ],
+)
+def test_greedy_actions_that_are_no_array_are_refused_with_the_way(greedy, way):
+    explore = EZGreedy(4, 0.1)
+    with pytest.raises(TypeError, match="greedy must be an int array; got .*" + re.escape(way)):
+        explore(greedy)
+
+
+def test_arrays_of_other_packages_are_refused_with_the_way():
+    class Foreign:
+        def __array__(self):
+            raise AssertionError("never converted in silence")
+
+    with pytest.raises(TypeError, match=r"\(pass numpy\.asarray of it\)"):
+        EZGreedy(4, 0.1)(Foreign())
+
+
+@pytest.mark.parametrize(("value", "said"), [(True, "[True]"), (np.True_, "[True]")])
+def test_reset_of_a_scalar_is_refused_with_the_way(value, said):
+    message = f"finished must be a bool array; got .*pass {re.escape(said)}"
+    with pytest.raises(TypeError, match=message):
+        EZGreedy(4, 0.1).reset(value)
+
+
+@pytest.mark.parametrize(
+    ("law", "message"),
+    [
+        (Handmade(3, np.ones(4)), r"Handmade._weights\(\) must have shape \(3,\)"),
+        (Handmade(3, np.zeros(3)), r"Handmade._weights\(\) must be finite, non-negative"),
+        (Handmade(3, [1, -1, 1]), r"Handmade._weights\(\) must be finite, non-negative"),
+        (Handmade(0), r"durations\.cap must be at least 1; got 0"),
+        (DurationLaw(), r"durations\.cap must be an int; got NoneType None"),
+    ],
+)
+def test_a_law_that_cannot_be_drawn_from_is_refused_when_the_policy_is_made(law, message):
+    for make in (lambda: EZGreedy(4, 0.0, law), lambda: ActionRepeats(4, law)):
+        with pytest.raises((TypeError, ValueError), match=message):
+            make()
+
+
+def test_a_law_that_cannot_be_saved_is_refused_when_the_policy_is_made():
+    law = Handmade(3)
+    law.network = object()
+    with pytest.raises(TypeError, match="durations must describe itself as plain data"):
+        EZGreedy(4, 0.1, law)
+
+
+# What a policy says about itself.
+
+
+def test_a_policy_shows_its_settings_and_what_it_has_done():
+    explore = EZGreedy(4, 1.0, Fixed(3), lanes=2, seed=7)
+    assert repr(explore) == (
+        "EZGreedy(num_actions=4, epsilon=1.0, lanes=2, seed=7, durations=Fixed(n=3)) "
+        "after 0 steps, 0 of them exploratory"
+    )
+    tape(explore, 600)
+    assert repr(explore).endswith("after 1,200 steps, 1,200 of them exploratory")
+
+
+def test_rare_settings_are_shown_where_they_are_set():
+    explore = EZGreedy(
+        2, ladder(2), lanes=2, first_lane=9, action_weights=[1, 3], carries_over_episodes=True
+    )
+    for part in ("array([0.4", "first_lane=9", "action_weights=[1.0, 3.0]", "carries_over"):
+        assert part in repr(explore)
+    assert repr(EpsilonGreedy(4, 0.1)).startswith(
+        "EpsilonGreedy(num_actions=4, epsilon=0.1, lanes=1"
+    )
+    assert "durations" not in repr(EpsilonGreedy(4, 0.1))
+    options = repr(TemporallyExtended(ActionRepeats(4, Geometric(0.5)), 0.1))
+    assert options.startswith("TemporallyExtended(options=ActionRepeats(num_actions=4, ...), eps")
+    assert repr(TensorEZGreedy(4, 0.1, Zeta())).startswith("TensorEZGreedy(num_actions=4, epsilon")
+    assert repr(Handmade(3)) == "Handmade(cap=3, favourite=2, mean=2.0)"
