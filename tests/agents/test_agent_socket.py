@@ -8,6 +8,7 @@ import pytest
 from ezgreedy import EpsilonGreedy
 from ezgreedy.agents import registry
 from ezgreedy.agents.agent import AgentSettings
+from ezgreedy.agents.rainbow.settings import RainbowSettings
 from ezgreedy.agents.run_settings import EvaluationSettings, RunSettings
 from ezgreedy.cli import main
 from ezgreedy.games.registry import family_of
@@ -138,3 +139,15 @@ def test_what_it_cannot_do_is_refused_by_name(coin, tmp_path, capsys):
         "agent must be one of r2d2, r2d2-rnd, r2d2-rnd-literal, r2d2-bootstrap, r2d2-ez, r2d2-tanh "
         "for --engine ray; got" in capsys.readouterr().err
     )
+
+
+def test_settings_that_build_another_agent_do_not_inherit_a_policy():
+    class Renumbered(RainbowSettings):
+        pass
+
+    class Rebuilt(RainbowSettings):
+        def build(self, spec, *, lanes, seed, device="cpu"):
+            return Coin(spec.num_actions, lanes, seed)
+
+    assert Renumbered.policy_module == RainbowSettings.policy_module is not None
+    assert Rebuilt.policy_module is None

@@ -119,6 +119,13 @@ class AgentSettings(ABC):
     name: str
 
     engines: ClassVar[tuple[str, ...]] = ("embedded",)  # plus "ray" if it can be distributed
+    # A module with `policy_state` and `load_policy`, if only a part of the agent is needed to act.
+    policy_module: ClassVar[str | None] = None
+
+    def __init_subclass__(cls) -> None:
+        # A subclass that builds another agent does not inherit the policy of the first.
+        if "build" in vars(cls) and "policy_module" not in vars(cls):
+            cls.policy_module = None
 
     @abstractmethod
     def scale_table(self) -> "Mapping[str, Callable[[Any, str], RunSettings]]":

@@ -8,18 +8,11 @@ from ezgreedy import plugins
 from ezgreedy import requirements as require
 from ezgreedy.agents.agent import AgentSettings, GameSpec, Policy
 from ezgreedy.agents.r2d2 import presets as r2d2
-from ezgreedy.agents.r2d2.settings import R2D2Settings
 from ezgreedy.agents.rainbow import presets as rainbow
-from ezgreedy.agents.rainbow.settings import RainbowSettings
 from ezgreedy.agents.run_settings import RunSettings
 from ezgreedy.checkpoints.state_tree import without_rings
 
 _agents: dict[str, AgentSettings] = {**rainbow.RAINBOW_PRESETS, **r2d2.R2D2_PRESETS}
-# Modules with `load_policy` and `policy_state` for agents made by this `build`.
-_policy_modules: dict[Callable[..., Any], str] = {
-    RainbowSettings.build: "ezgreedy.agents.rainbow.agent",
-    R2D2Settings.build: "ezgreedy.agents.r2d2.policy",
-}
 
 
 def register(*agents: AgentSettings) -> None:
@@ -67,7 +60,7 @@ def policy_state(settings: AgentSettings, state: Mapping[str, Any]) -> dict[str,
         settings: settings of the agent.
         state: state of the agent.
     """
-    module = _policy_modules.get(type(settings).build)
+    module = settings.policy_module
     found: dict[str, Any] = (
         without_rings(state) if module is None else import_module(module).policy_state(state)
     )
@@ -86,8 +79,8 @@ def load_policy(
 ) -> Policy:
     """The policy of a saved agent, as its `evaluation_policy` would return it.
 
-    Rainbow and R2D2 load only the network that acts. An agent of a plugin is built as a whole, in
-    as many lanes as the policy has.
+    Settings with a `policy_module` load only what acts. Other agents are built as a whole, in as
+    many lanes as the policy has.
 
     Args:
         settings: settings of the agent.
@@ -98,7 +91,7 @@ def load_policy(
         device: device of the network.
         epsilon: probability of exploring; None for the evaluation default.
     """
-    module = _policy_modules.get(type(settings).build)
+    module = settings.policy_module
     if module is not None:
         load: Callable[..., Policy] = import_module(module).load_policy
         return load(settings, spec, state, lanes=lanes, seed=seed, device=device, epsilon=epsilon)

@@ -72,6 +72,7 @@ class R2D2Settings(AgentSettings):
     """
 
     engines = ("embedded", "ray")
+    policy_module = "ezgreedy.agents.r2d2.policy"
 
     learner: SequenceLearnerSettings = field(default_factory=SequenceLearnerSettings)
     returns: ReturnSettings = field(default_factory=ReturnSettings)

@@ -52,6 +52,8 @@ class RainbowSettings(AgentSettings):
         importance_exponent: β of the importance weights, by transitions added.
     """
 
+    policy_module = "ezgreedy.agents.rainbow.agent"
+
     learner: LearnerSettings = field(default_factory=LearnerSettings)
     torso: tuple[Convolution, ...] = ATARI_TORSO
     hidden_size: int = 512  # Hessel et al.
