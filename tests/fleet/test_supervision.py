@@ -33,7 +33,7 @@ def test_what_a_process_was_asked_for_is_lost_with_it_and_nothing_else():
     supervisor.crash(one, "was killed")
     assert lost == [0, 2]
     assert (list(one.calls), list(other.calls), supervisor.num_pending) == ([], [1], 1)
-    assert (one.is_ready, one.pid, one.dead_pids) == (False, None, {10})
+    assert (one.is_ready, one.pid, one.past_lives) == (False, None, {("", 10)})
 
 
 def test_one_death_is_counted_once_however_many_calls_tell_of_it():

@@ -31,10 +31,10 @@ class Barrier:
     def turn(self) -> None:
         """Send pending deliveries and handle the results that have come back."""
         self._deliveries.send()
-        self._membership.supervisor.turn()
+        self._membership.turn()
 
     def gather(self) -> tuple[Any, list[Any]]:
-        """States of the learner and the actors; None for actor states that are too large."""
+        """States of the learner and the actors; None for actors without a place or too large."""
         supervisor = self._membership.supervisor
         for _ in range(_MOST_ATTEMPTS):
             while self._deliveries or not self._membership.is_idle:
@@ -58,7 +58,8 @@ class Barrier:
 
         is_small = self._lane_bytes <= _MOST_SAVED_LANE_BYTES
         for number, actor in enumerate(membership.actors if is_small else []):
-            ask(actor, "state", then=keep(actor_states, number))
+            if actor.handle is not None:
+                ask(actor, "state", then=keep(actor_states, number))
         ask(membership.learner, "state", then=keep(learner_states, 0))
         for memory in membership.memories:
             ask(memory, "save", self.num_snapshots, then=lambda _: None)

@@ -201,7 +201,7 @@ class FleetTraining(Trainable):
         if process is members.learner:
             self._weights.forget()
         elif process in members.memories:
-            if process.dead_pids or members.is_poorer:
+            if process.past_lives or members.is_poorer:
                 self._recount()
         elif process not in members.evaluators:
             self._plays.begin(process.number)

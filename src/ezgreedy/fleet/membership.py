@@ -8,6 +8,7 @@ from ezgreedy.agents.agent import GameSpec, game_spec
 from ezgreedy.agents.run_settings import RunSettings
 from ezgreedy.fleet.fleet_settings import FleetSettings, spread
 from ezgreedy.fleet.roles import ActorRole, EvaluatorRole, LearnerRole, ShardReport, ShardRole
+from ezgreedy.fleet.roster import Roster
 from ezgreedy.fleet.supervision import Process, Supervisor
 from ezgreedy.games.lanes import Lanes
 
@@ -44,26 +45,45 @@ class Membership:
         self.has_begun: Callable[[Process], None] = lambda process: None
         self.has_updated: Callable[[], None] = lambda: None  # called after each update
         self._directory = directory.resolve()
+        self.supervisor.has_lost = self._note_loss
 
     def start(self) -> None:
-        """Start all processes; they begin work as soon as they answer."""
+        """Start all processes; they begin work as soon as they answer.
+
+        The learner and the memories are on one machine if it has the CPUs, since batches are large.
+        Actors start once all others have places.
+        """
         num_gpus = 1.0 if self.settings.device == "cuda" else 0.0
-        fleet, launch = self.fleet, self.supervisor.launch
-        self.actors = [
-            self._add("actor", launch(ActorRole, scheduling_strategy="SPREAD"), number)
-            for number in range(fleet.actors)
-        ]
+        fleet, launch, reserve = self.fleet, self.supervisor.launch, self.supervisor.reserve
+        cpu = {"CPU": 1.0}
+        first = cpu | ({"GPU": num_gpus} if num_gpus else {})
+        together = reserve([first, *([cpu] * fleet.shards)], "PACK")
+        apart = reserve([cpu] * fleet.evaluators, "SPREAD")
+        learner = launch(LearnerRole, num_gpus=num_gpus, **together.options(0))
+        self.learner = self._add("the learner", learner)
         self.memories = [
-            self._add("memory", launch(ShardRole), number) for number in range(fleet.shards)
+            self._add("memory", launch(ShardRole, **together.options(1 + number)), number)
+            for number in range(fleet.shards)
         ]
-        self.learner = self._add("the learner", launch(LearnerRole, num_gpus=num_gpus))
+        evaluators = [launch(EvaluatorRole, **apart.options(n)) for n in range(fleet.evaluators)]
         if fleet.evaluators == 1:
-            self.evaluators = [self._add("the evaluator", launch(EvaluatorRole))]
+            self.evaluators = [self._add("the evaluator", evaluators[0])]
         else:
-            self.evaluators = [
-                self._add("evaluator", launch(EvaluatorRole), number)
-                for number in range(fleet.evaluators)
-            ]
+            self.evaluators = [self._add("evaluator", h, n) for n, h in enumerate(evaluators)]
+        self.actors = [self._add("actor", None, number) for number in range(fleet.actors)]
+        self._roster = Roster(
+            self.supervisor,
+            self.actors,
+            (together, apart),
+            lambda: launch(ActorRole, scheduling_strategy="SPREAD"),
+            self.say,
+            needs_gpu=num_gpus > 0.0,
+        )
+
+    def turn(self) -> None:
+        """Look after the processes, and handle the results that have come back."""
+        self._roster.turn()
+        self.supervisor.turn()
 
     def num_calls(self, process: Process) -> int:
         """Number of pending calls to a process."""
@@ -71,12 +91,12 @@ class Membership:
 
     @property
     def is_idle(self) -> bool:
-        """Whether all processes are ready and idle, except for evaluations."""
+        """Whether all processes that have places are ready and idle, except for evaluations."""
         evaluations = sum(map(self.num_calls, self.evaluators))
         if self.supervisor.num_pending > evaluations:
             return False
-        others = (*self.actors, *self.memories, self.learner)
-        return all(one.is_ready for one in others)
+        actors = [actor for actor in self.actors if actor.handle is not None]
+        return all(one.is_ready for one in (*actors, *self.memories, self.learner))
 
     @property
     def held(self) -> dict[str, float]:
@@ -86,6 +106,10 @@ class Membership:
             "windows_lost": float(sum(one.lost for one in self.reports)),
             "effective_replay_capacity": float(sum(one.effective_capacity for one in self.reports)),
         }
+
+    def say(self, text: str) -> None:
+        """Have a message shown to the user."""
+        self._notices.append(text)
 
     def take_notices(self) -> list[str]:
         """Take the messages about processes for the user; each is returned once."""
@@ -146,11 +170,10 @@ class Membership:
         name = role if number is None else f"{role} {number}"
         return self.supervisor.add(Process(name, handle, begin, number or 0))
 
-    def _ask(self, process: Process, *arguments: Any, then: Callable[[Any], None]) -> None:
-        if process.dead_pids:
-            reason = process.last_reason
-            self._notices.append(f"{process.name} was lost and is being restarted ({reason})")
+    def _note_loss(self, process: Process) -> None:
+        self.say(f"{process.name} was lost and is being restarted ({process.last_reason})")
 
+    def _ask(self, process: Process, *arguments: Any, then: Callable[[Any], None]) -> None:
         def begun(answer: Any) -> None:
             process.is_ready = True
             then(answer)
@@ -160,7 +183,7 @@ class Membership:
 
     def _begin_actor(self, process: Process) -> None:
         number = process.number
-        if process.dead_pids:
+        if process.past_lives:
             process.incarnation += 1
             self._actor_states[number] = None
         state = self._actor_states[number]
@@ -178,7 +201,7 @@ class Membership:
             self.reports[number], notice = answer
             if notice:
                 self.is_poorer = True
-                self._notices.append(f"{process.name}: {notice}")
+                self.say(f"{process.name}: {notice}")
 
         place = (number, self.fleet.shards, directory, self._snapshot or None)
         self._ask(process, self.spec, *place, then=then)

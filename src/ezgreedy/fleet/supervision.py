@@ -4,6 +4,9 @@ A call is sent to a process and settled later: with its return value, or as lost
 died, stopped answering or was killed. No call is waited for indefinitely. Ray restarts a process
 that died, without its state; as soon as it answers, it is asked to begin.
 
+A process may also have no place, because the cluster lacks CPUs (`fleet.roster` decides that): it
+then has no handle, and is not waited for.
+
 A turn costs as much as what has happened since the last one: results arrive in a queue, and each
 process is checked from time to time, however many others there are.
 """
@@ -14,11 +17,13 @@ import os
 import queue
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ezgreedy.fleet import places
 from ezgreedy.fleet.fleet_settings import Patience
+from ezgreedy.fleet.places import Places, Reservation, Reserved
 from ezgreedy.runs.run_loop import FailedTrainingError
 
 _SECONDS_BETWEEN_CALLS_TO_WAKE = 0.3
@@ -49,13 +54,14 @@ class Process:
     """One process and its known state."""
 
     name: str
-    handle: Any
+    handle: Any  # None while it has no place
     begin: Callable[["Process"], None]  # asks it to begin; sets `is_ready` once it has
     number: int = 0  # among those with the same role
     incarnation: int = 0
     is_ready: bool = False
     pid: int | None = None
-    dead_pids: set[int] = field(default_factory=set)
+    machine: str = ""  # id of its last one
+    past_lives: set[tuple[str, int]] = field(default_factory=set)  # machines and pids
     crashes: deque[float] = field(default_factory=deque)  # times
     last_reason: str = ""
     waking_since: float = field(default_factory=time.monotonic)
@@ -72,8 +78,8 @@ def launch(role: type, num_cpus: float = 1.0, num_gpus: float = 0.0, **options: 
 
     class Supervised(role):  # type: ignore[misc]
         @ray.method(concurrency_group="heart")  # type: ignore[untyped-decorator]
-        def ping(self) -> int:
-            return os.getpid()
+        def ping(self) -> tuple[int, str]:
+            return os.getpid(), ray.get_runtime_context().get_node_id()
 
     Supervised.__name__ = Supervised.__qualname__ = role.__name__
     remote = ray.remote(
@@ -97,6 +103,9 @@ class Supervisor:
     def __init__(self, patience: Patience) -> None:
         self.patience = patience
         self.processes: list[Process] = []
+        self.asleep: dict[Process, None] = {}  # those that have not answered since they started
+        self.has_lost: Callable[[Process], None] = lambda process: None  # called after a crash
+        self.has_not_started: Callable[[Process], None] = self._fail_to_start
         self.num_restarts = 0
         self.num_turns = 0
         self.num_pending = 0  # calls to all processes together
@@ -114,11 +123,45 @@ class Supervisor:
         """A handle of a new process with a role; see `launch`."""
         return launch(role, **options)
 
+    def reserve(self, bundles: Sequence[Mapping[str, float]], strategy: str) -> Reserved:
+        """Places that are kept free for processes; see `Reservation`."""
+        return Reservation(bundles, strategy)
+
+    def places(self) -> Places:
+        """Places of the cluster; see `places.places`."""
+        return places.places()
+
+    def head(self) -> str:
+        """Address of the cluster's head."""
+        return places.head_address()
+
+    def head_answers(self) -> bool:
+        """Whether the cluster's head can be reached."""
+        return places.answers(self.head())
+
     def add(self, process: Process) -> Process:
-        """Supervise one more process."""
+        """Supervise one more process, which may have no place yet."""
         self.processes.append(process)
-        self._check_later(process, 0.0)
+        self.asleep[process] = None
+        if process.handle is not None:
+            self._check_later(process, 0.0)
         return process
+
+    def place(self, process: Process, handle: Any) -> None:
+        """Give a place to a process that had none.
+
+        Args:
+            process: the process.
+            handle: its handle, from `launch`.
+        """
+        process.handle, process.waking_since = handle, self.now()
+        self._check_later(process, 0.0)
+
+    def withdraw(self, process: Process) -> None:
+        """End a process that has to give up its place; this is not a crash."""
+        handle, process.handle = process.handle, None
+        self._end(handle)
+        self._leave(process)
 
     def ask(
         self,
@@ -156,30 +199,25 @@ class Supervisor:
     def turn(self) -> None:
         """Wait for results for at most half a second, and handle them."""
         self.num_turns += 1
+        # Before anybody is found silent: this process may have been busy for a while.
+        has_come = self._handle(self._arrivals(0.0))
         self._check_those_due()
-        for ref in self._arrivals():
-            # Answers to calls that were given up are ignored.
-            if ref in self._askers:
-                self._settle(self._take(ref))
-            elif ref in self._pinged:
-                self._read_ping(self._pinged.pop(ref), ref)
+        if not has_come:
+            pause = self._checks[0][0] - self.now() if self._checks else _LONGEST_WAIT
+            self._handle(self._arrivals(min(max(pause, 0.0), _LONGEST_WAIT)))
 
     def end_all(self) -> None:
         """End all processes."""
-        import ray
-
         for process in self.processes:
-            ray.kill(process.handle)
+            if process.handle is not None:
+                self._end(process.handle)
 
     def crash(self, process: Process, reason: str) -> None:
         """Give up the pending calls of a process that is gone or about to go."""
         if not process.is_ready and process.pid is None:
             return  # already known
         now = self.now()
-        if process.pid is not None:
-            process.dead_pids.add(process.pid)
-        process.is_ready, process.pid, process.ping = False, None, None
-        process.waking_since, process.last_reason = now, reason
+        process.last_reason = reason
         process.crashes.append(now)
         while process.crashes[0] < now - self.patience.crash_period:
             process.crashes.popleft()
@@ -190,8 +228,23 @@ class Supervisor:
                 f"{self.patience.crash_period:g} s, at last with: {reason}"
             )
         self._check_later(process, _SECONDS_BETWEEN_CALLS_TO_WAKE)
+        self._leave(process)
+        self.has_lost(process)
+
+    def _leave(self, process: Process) -> None:
+        """Gives up the pending calls of a process, which may come back in a new life."""
+        if process.pid is not None:
+            process.past_lives.add((process.machine, process.pid))
+        process.is_ready, process.pid, process.ping = False, None, None
+        process.waking_since = self.now()
+        self.asleep[process] = None
         for call in [self._take(ref) for ref in list(process.calls)]:
             call.lost()
+
+    def _end(self, handle: Any) -> None:
+        import ray
+
+        ray.kill(handle)
 
     def _send(
         self, process: Process, method: str, arguments: tuple[Any, ...], num_returns: int
@@ -217,11 +270,22 @@ class Supervisor:
         self.num_pending -= 1
         return self._askers.pop(ref).calls.pop(ref)
 
-    def _arrivals(self) -> Iterator[Any]:
-        """References whose values have come, after a wait for the first or for the next check."""
-        pause = self._checks[0][0] - self.now() if self._checks else _LONGEST_WAIT
+    def _handle(self, refs: Iterator[Any]) -> bool:
+        """Handles results; whether there were any."""
+        has_come = False
+        for ref in refs:
+            has_come = True
+            # Answers to calls that were given up are ignored.
+            if ref in self._askers:
+                self._settle(self._take(ref))
+            elif ref in self._pinged:
+                self._read_ping(self._pinged.pop(ref), ref)
+        return has_come
+
+    def _arrivals(self, seconds: float) -> Iterator[Any]:
+        """References whose values have come; waits up to this long for the first."""
         try:
-            yield self._arrived.get(timeout=min(max(pause, 0.0), _LONGEST_WAIT))
+            yield self._arrived.get(timeout=seconds) if seconds else self._arrived.get_nowait()
             for _ in range(self._arrived.qsize()):
                 yield self._arrived.get_nowait()
         except queue.Empty:
@@ -271,9 +335,11 @@ class Supervisor:
         now = self.now()
         while self._checks and self._checks[0][0] <= now:
             at, _, process = heapq.heappop(self._checks)
-            if at != process.check_at:
-                continue  # it was put off or brought forward
+            if at != process.check_at or process.handle is None:
+                continue  # it was put off or brought forward, or has no place
             self._lose_patience(process)
+            if process.handle is None:
+                continue
             self._send_heartbeat(process)
             pause = min(self.patience.heartbeat / 2, _LONGEST_BETWEEN_CHECKS)
             self._check_later(
@@ -296,31 +362,40 @@ class Supervisor:
             return  # it was sent before a crash
         process.ping = None
         try:
-            pid = ray.get(ref, timeout=self.patience.silence)
+            pid, machine = ray.get(ref, timeout=self.patience.silence)
         except ActorDiedError as error:
             # Restarts are unlimited, so this is final: the process could not be created.
             raise FleetError(f"{process.name} cannot be started: {_words(error)}") from None
         except RayError as error:
             self.crash(process, _words(error))
             return
-        if pid == process.pid:
+        if (machine, pid) == (process.machine, process.pid):
             return
-        if pid in process.dead_pids:
+        if (machine, pid) in process.past_lives:
             # It is alive, but its calls were given up, so it must not continue them.
             ray.kill(process.handle, no_restart=False)
             return
         if process.pid is not None:
             # It died and was restarted between two heartbeats, without its state.
             self.crash(process, "its process was replaced")
-        process.pid = pid
+        self._wake(process, pid, machine)
+
+    def _wake(self, process: Process, pid: int, machine: str = "") -> None:
+        """Has a process begin that has answered for the first time in its new life."""
+        process.pid, process.machine = pid, machine
+        self.asleep.pop(process, None)
         process.begin(process)
+
+    def _fail_to_start(self, process: Process) -> None:
+        why = f" after: {process.last_reason}" if process.last_reason else ""
+        seconds = self.patience.start
+        raise FleetError(f"{process.name} did not start within {seconds:g} s{why}")
 
     def _lose_patience(self, process: Process) -> None:
         now, patience = self.now(), self.patience
         if process.pid is None:
             if now - process.waking_since > patience.start:
-                why = f" after: {process.last_reason}" if process.last_reason else ""
-                raise FleetError(f"{process.name} did not start within {patience.start:g} s{why}")
+                self.has_not_started(process)
             return
         if process.ping is not None and now - process.ping_sent > patience.silence:
             self.kill(process, f"no sign of life for {patience.silence:g} s")

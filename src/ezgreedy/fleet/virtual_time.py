@@ -7,7 +7,7 @@ for the next answer, and when it makes a call; what arrives in the meantime wait
 
 import heapq
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -19,6 +19,7 @@ from ezgreedy.agents.r2d2.actor import Whereabouts
 from ezgreedy.agents.r2d2.roles import Learned
 from ezgreedy.agents.run_settings import RunSettings
 from ezgreedy.fleet.fleet_settings import Patience
+from ezgreedy.fleet.places import Places
 from ezgreedy.fleet.roles import (
     ActorRole,
     EvaluatorRole,
@@ -223,6 +224,16 @@ _MEMBERS: dict[type, type[VirtualMember]] = {
 }
 
 
+class VirtualReservation:
+    """Places that are always there."""
+
+    num_lacking = 0
+
+    def options(self, _: int) -> dict[str, Any]:
+        """Options of a place: none."""
+        return {}
+
+
 class VirtualSupervisor(Supervisor):
     """Processes in virtual time.
 
@@ -248,11 +259,35 @@ class VirtualSupervisor(Supervisor):
         """A member that takes the place of a role."""
         return _MEMBERS[role](self.costs)
 
+    def reserve(self, bundles: Sequence[Mapping[str, float]], _: str) -> VirtualReservation:
+        """Places that are always there."""
+        return VirtualReservation()
+
+    def places(self) -> Places:
+        """Places for everybody."""
+        return Places({"": len(self.processes)}, len(self.processes))
+
+    def head_answers(self) -> bool:
+        """Whether the head answers, which it always does."""
+        return True
+
     def add(self, process: Process) -> Process:
         """Supervise one more process, which wakes after a while."""
         self.processes.append(process)
-        self._wake_later(process)
+        self.asleep[process] = None
+        if process.handle is not None:
+            self._wake_later(process)
         return process
+
+    def place(self, process: Process, handle: Any) -> None:
+        """Give a place to a process that had none.
+
+        Args:
+            process: the process.
+            handle: a member, from `launch`.
+        """
+        process.handle = handle
+        self._wake_later(process)
 
     def at(self, time: float, what: Callable[[], None]) -> None:
         """Have something happen at a time.
@@ -289,8 +324,7 @@ class VirtualSupervisor(Supervisor):
 
     def _wake_later(self, process: Process) -> None:
         def wake() -> None:
-            process.pid = next(self._numbers)
-            process.begin(process)
+            self._wake(process, next(self._numbers))
 
         process.handle.forget(self._time)
         self.at(self._time + self.costs.start, wake)
