@@ -17,9 +17,11 @@ SETTINGS = R2D2_EZ.at_scale("paper", "minatar/breakout")
 FREE = Costs.of(step=3e-3, update=1e-6)  # everything but play is free
 
 
-def run(actors=20, costs=FREE, lanes=1, faults=(), seconds=60.0, settings=SETTINGS, **fleet):
+def run(
+    actors=20, costs=FREE, lanes=1, faults=(), seconds=60.0, settings=SETTINGS, cpus=(), **fleet
+):
     fleet = FleetSettings(actors=actors, **fleet)
-    return simulate(Scenario(fleet, lanes, costs, tuple(faults), seconds), settings)
+    return simulate(Scenario(fleet, lanes, costs, tuple(faults), seconds, cpus), settings)
 
 
 @pytest.mark.parametrize(
@@ -87,7 +89,12 @@ def test_evaluations_for_which_nobody_is_free_are_skipped_and_play_goes_on():
         assert found.frames_per_second == pytest.approx(enough.frames_per_second, rel=0.01)
 
 
-@pytest.mark.parametrize("faults", [(), *((fault,) for fault in FAULTS), FAULTS])
+FAULTS_OF_PROCESSES = tuple(fault for fault in FAULTS if fault != "machine-lost")
+
+
+@pytest.mark.parametrize(
+    "faults", [(), *((fault,) for fault in FAULTS_OF_PROCESSES), FAULTS_OF_PROCESSES]
+)
 def test_windows_are_neither_lost_nor_made_up(faults):
     found = run(20, Costs(), shards=2, faults=faults, seconds=140.0)  # losses after 30 and 90 s
     assert found.windows_inserted > 0
@@ -103,6 +110,27 @@ def test_a_fleet_survives_its_faults_at_some_cost():
     )
     assert 0.9 * whole.frames_per_second < lost.frames_per_second
     assert 0.4 * whole.frames_per_second < stalled.frames_per_second < whole.frames_per_second
+
+
+def test_a_lost_machine_costs_the_time_to_replace_the_learner_and_then_its_share_of_actors():
+    start = 10.0
+    costs = replace(FREE, start=start)
+    whole, lost = (
+        run(20, costs, faults=faults, seconds=300.0, cpus=(8, 8, 8))
+        for faults in ((), ("machine-lost",))
+    )
+    assert lost.restarts == 8
+    # Nobody learns until it is known to be dead and others have started; then 13 of 20 play, since
+    # three CPUs of 16 are for others, and all 20 once it is back and they have started.
+    missing = (15.0 + 3.0 + start) + (120.0 - 28.0 + start) * 7 / 20
+    expected = 1.0 - missing / 300.0
+    assert lost.frames_per_second / whole.frames_per_second == pytest.approx(expected, abs=0.08)
+
+
+def test_on_machines_that_are_too_small_there_are_fewer_actors_for_the_same_lanes():
+    found = run(20, cpus=(8, 8))
+    assert (found.actors, found.lanes) == (13, 20)
+    assert found.frames_per_second == pytest.approx(13 / FREE.step, rel=0.1)
 
 
 def test_a_core_instead_of_a_gpu_is_the_limit_that_scaling_says():
@@ -124,6 +152,16 @@ def test_a_core_instead_of_a_gpu_is_the_limit_that_scaling_says():
         (["--cost", "stp=1"], "(did you mean step?); got 'stp=1'"),
         (["--cost", "step=soon"], "--cost must be NAME=SECONDS, with seconds of at least 0"),
         (["--cost", "step=0"], "step must be more than 0"),
+        (["--cost", "start=200"], "start must be less than 180, after which a process is given up"),
+        (
+            ["--actors", "20", "--machines", "2", "--cpus-per-machine", "2", "--evaluators", "3"],
+            "1 shard and 3 evaluators must leave room for the learner and 1 actor, 6 CPUs in all; "
+            "the simulated cluster has 4 CPUs",
+        ),
+        (["--machines", "2"], "--machines and --cpus-per-machine must be given together"),
+        (["--machines", "0", "--cpus-per-machine", "4"], "--machines must be at least 1; got 0"),
+        (["--machines", "2", "--cpus-per-machine", "0"], "--cpus-per-machine must be at least 1"),
+        (["--fault", "machine-lost"], "machines must be at least 2 if one is lost; got 1"),
     ],
 )
 def test_impossible_fleets_are_refused_by_name(arguments, message, capsys, tmp_path):

@@ -1,6 +1,7 @@
 """Crashes are counted, what they took is given up, and too many end the run; without Ray."""
 
 import time
+from types import SimpleNamespace
 
 import pytest
 
@@ -85,3 +86,49 @@ def test_gauges_are_rates_and_means_over_their_stretch():
     assert view["updates_per_second"] == pytest.approx(5.0, rel=0.1)
     assert view["parameter_lag"] == 3.0
     assert view["learner_wait_share"] == 0.25
+
+
+class Clocked(Supervisor):
+    """Ray's supervisor with a clock of its own, and processes that always answer."""
+
+    time = 100.0
+
+    def now(self):
+        return self.time
+
+    def _watch(self, ref):
+        pass
+
+    def _read_ping(self, process, ref):
+        process.ping = None
+
+    def kill(self, process, reason):
+        raise AssertionError(f"{process.name} was killed: {reason}")
+
+
+def test_nobody_is_found_silent_whose_answer_waits_for_a_busy_coordinator():
+    supervisor = Clocked(Patience(heartbeat=5.0, silence=30.0))
+    handle = SimpleNamespace(ping=SimpleNamespace(remote=object))
+    process = supervisor.add(Process("actor 0", handle, lambda _: None, pid=10))
+    supervisor._arrived.put(object())
+    supervisor.turn()
+    supervisor._arrived.put(process.ping)
+    supervisor.time += 100.0  # a long checkpoint
+    supervisor.turn()
+    supervisor.time += 31.0
+    with pytest.raises(AssertionError, match="actor 0 was killed: no sign of life for 30 s"):
+        supervisor.turn()  # now it does not answer
+
+
+def test_a_process_without_a_place_is_not_waited_for():
+    supervisor = Clocked(Patience(start=10.0))
+    process = supervisor.add(Process("actor 0", None, lambda _: None))
+    supervisor.time += 1000.0
+    supervisor.turn()
+    handle = SimpleNamespace(ping=SimpleNamespace(remote=object))
+    supervisor.place(process, handle)
+    supervisor.turn()
+    assert process.ping is not None
+    supervisor.time += 11.0
+    with pytest.raises(FleetError, match="actor 0 did not start within 10 s"):
+        supervisor.turn()

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from ezgreedy.fleet.virtual_time import Costs
 
 _SUMMARY = "simulation.json"
-_FAULTS = ("actor-lost", "slow-evaluator", "stalled-shard")  # simulation.FAULTS, without torch
+MOST_MACHINES = 1_000
+# simulation.FAULTS, without torch
+_FAULTS = ("actor-lost", "slow-evaluator", "stalled-shard", "machine-lost")
 
 
 def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -48,6 +50,15 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         "--evaluators", type=int, default=1, metavar="N", help="evaluators (default: 1)"
     )
     simulate.add_argument(
+        "--machines",
+        type=int,
+        metavar="M",
+        help="machines of the cluster (default: one that holds everybody)",
+    )
+    simulate.add_argument(
+        "--cpus-per-machine", type=int, metavar="C", help="processes that each of them holds"
+    )
+    simulate.add_argument(
         "--learner",
         choices=("gpu", "cpu"),
         default="gpu",
@@ -67,7 +78,8 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         choices=_FAULTS,
         default=[],
         help="an actor is lost every minute; evaluators are ten times slower; the first memory "
-        "does nothing for 10 of every 30 s; repeatable",
+        "does nothing for 10 of every 30 s; the learner's machine is lost, for two minutes; "
+        "repeatable",
     )
     simulate.add_argument(
         "--seconds",
@@ -112,7 +124,19 @@ def _scenario(parsed: argparse.Namespace, actors: int) -> "Scenario":
         _costs(parsed),
         tuple(parsed.faults),
         parsed.seconds,
+        _cpus(parsed),
     )
+
+
+def _cpus(parsed: argparse.Namespace) -> tuple[int, ...]:
+    """CPUs of each machine; none if the machines do not matter."""
+    if (parsed.machines is None) != (parsed.cpus_per_machine is None):
+        raise ValueError("--machines and --cpus-per-machine must be given together")
+    if parsed.machines is None:
+        return ()
+    require.integer("--machines", parsed.machines, 1, MOST_MACHINES)
+    each = require.integer("--cpus-per-machine", parsed.cpus_per_machine, least=1)
+    return (each,) * parsed.machines
 
 
 def _costs(parsed: argparse.Namespace) -> "Costs":

@@ -4,7 +4,7 @@
 processes changes when things happen, but not how each lane explores.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ezgreedy import requirements as require
 from ezgreedy.agents.r2d2.actor import Whereabouts
@@ -86,6 +86,38 @@ class FleetSettings:
     def num_processes(self) -> int:
         """Number of processes: actors, shards, the learner and evaluators."""
         return self.actors + self.shards + 1 + self.evaluators
+
+    @property
+    def num_others(self) -> int:
+        """Number of processes that are not actors."""
+        return self.num_processes - self.actors
+
+    def require_room(self, num_cpus: int, where: str) -> None:
+        """Refuse a cluster that has no room for all others and as many actors as shards.
+
+        Args:
+            num_cpus: CPUs of the cluster, one for each process.
+            where: what it is called.
+        """
+        least = self.num_others + self.shards
+        if num_cpus < least:
+            mine = f"{_count(self.shards, 'shard')} and {_count(self.evaluators, 'evaluator')}"
+            actors = _count(self.shards, "actor")
+            rule = f"leave room for the learner and {actors}, {least} CPUs in all"
+            raise ValueError(f"{mine} must {rule}; {where} has {_count(num_cpus, 'CPU')}")
+
+    def fitting(self, num_cpus: int) -> "FleetSettings":
+        """The same fleet with as many of its actors as there is room for.
+
+        Args:
+            num_cpus: number of CPUs; see `require_room` for the least.
+        """
+        room = max(num_cpus - self.num_others, self.shards)
+        return replace(self, actors=min(self.actors, room))
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" + ("" if number == 1 else "s")
 
 
 def spread(lanes: int, actors: int) -> list[Whereabouts]:

@@ -1,9 +1,11 @@
 """Where is there room for the processes of a fleet? CPUs of a cluster, and those reserved in it."""
 
 import socket
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
+SECONDS_UNTIL_FREE = 20.0
 _ANSWER_SECONDS = 1.0
 
 
@@ -40,6 +42,24 @@ def places() -> Places:
     with_gpus = [told["NodeID"] for told in alive if told["Resources"].get("GPU", 0) > 0]
     free = int(ray.available_resources().get("CPU", 0.0))
     return Places(machines, free, frozenset(with_gpus))
+
+
+def cpus_for(num_processes: int, seconds: float = SECONDS_UNTIL_FREE) -> int:
+    """Number of CPUs that are free for this many processes.
+
+    If the cluster has enough of them but they are in use, waits for a while: the processes of
+    another run may just be ending.
+
+    Args:
+        num_processes: number of CPUs wanted.
+        seconds: longest time to wait.
+    """
+    end = time.monotonic() + seconds
+    while True:
+        there = places()
+        if there.free >= num_processes or there.free == there.cpus or time.monotonic() > end:
+            return there.free
+        time.sleep(0.2)
 
 
 def head_address() -> str:

@@ -18,6 +18,7 @@ from ezgreedy.agents.registry import agents
 from ezgreedy.agents.run_settings import RunSettings
 from ezgreedy.fleet.coordinator import BATCHES_IN_FLIGHT, FleetTraining, steps_per_call
 from ezgreedy.fleet.fleet_settings import FleetSettings, spread
+from ezgreedy.fleet.places import cpus_for, places
 from ezgreedy.fleet.plays import MOST_DELIVERIES_PER_ACTOR
 from ezgreedy.fleet.roles import network_copy, preset_of
 from ezgreedy.fleet.session import (
@@ -131,8 +132,12 @@ def _session(settings: RunSettings, fleet: FleetSettings) -> AbstractContextMana
     spread(settings.lanes, fleet.actors)
     require_replay_bytes(preset_of(settings), _spec(settings), fleet.shards)
     if fleet.address is not None:
-        num_gpus = 1 if settings.device == "cuda" else 0
-        return ClusterSession(fleet.address, fleet.num_processes, num_gpus)
+        session = ClusterSession(fleet.address)
+        fleet.require_room(session.num_cpus, f"the cluster at {fleet.address}")
+        if settings.device == "cuda" and not session.num_gpus:
+            rule = f"be cpu on a cluster without GPUs, as that at {fleet.address}"
+            raise require.refuse("device", rule, settings.device)
+        return session
     require_device(settings)
     needed = store_megabytes_needed(settings, fleet)
     megabytes = fleet.object_store_megabytes or needed
@@ -148,7 +153,13 @@ def _drive(
     *,
     resumes: bool,
 ) -> int:
-    with FleetTraining(settings, fleet, place.path / SNAPSHOTS) as training:
+    fits = fleet if fleet.address is None else fleet.fitting(cpus_for(fleet.num_processes))
+    with FleetTraining(settings, fits, place.path / SNAPSHOTS) as training:
+        if fits.actors < fleet.actors:
+            lack = f"the run wants {fleet.num_processes} CPUs, and {places()}"
+            spread_over = f"{settings.lanes} lanes are spread over {fits.actors} actors"
+            later = "resume it later to use more"
+            training.members.say(f"{lack}; {spread_over} instead of {fleet.actors} ({later})")
         return drive(place, training, options, resumes=resumes)
 
 

@@ -115,7 +115,7 @@ class Roster:
         self._short_since = now if self._short_since is None else self._short_since
         if now - self._short_since >= _SECONDS_BEFORE_WORDS:
             self._tell(num_lacking, places)
-        self._require_actors(now, places)
+        self._require_actors(num_lacking, places, now)
 
     @property
     def _away(self) -> list[Process]:
@@ -164,17 +164,22 @@ class Roster:
             self._supervisor.place(actor, self._launch())
         return bool(joining)
 
+    def _waiting(self, num_lacking: int) -> list[str]:
+        """Names of those without a place who come first."""
+        actors = set(self._actors)
+        asleep = self._supervisor.asleep if num_lacking else ()
+        return [one.name for one in asleep if one not in actors]
+
     def _tell(self, num_lacking: int, places: Places) -> None:
         """Names what is missing, once for each shortage."""
-        num_away, actors = len(self._away), set(self._actors)
-        waiting = [one.name for one in self._supervisor.asleep if one not in actors]
-        shortage = (tuple(waiting) if num_lacking else (), num_away, places.cpus)
+        num_away, waiting = len(self._away), self._waiting(num_lacking)
+        shortage = (tuple(waiting), num_away, places.cpus)
         if shortage == self._said:
             return
         self._said = shortage
         told = f"{self._wanted}, and {places}"
-        if num_lacking:
-            told = f"{', '.join(waiting)} must wait for a place: {told}"
+        if waiting:
+            told = f"no place for {', '.join(waiting)}: {told}"
         if num_away:
             told += f"; {num_away} of {len(self._actors)} actors give way until there are more"
         self._say(told)
@@ -186,14 +191,15 @@ class Roster:
             self._said = ()
             self._say(f"all {len(self._supervisor.processes)} processes have places again")
 
-    def _require_actors(self, now: float, places: Places) -> None:
+    def _require_actors(self, num_lacking: int, places: Places, now: float) -> None:
         """Fails if no actor has had a place for too long."""
         if len(self._away) < len(self._actors):
             self._had_actors = now
         seconds = self._supervisor.patience.start
         if now - self._had_actors > seconds:
+            whom = ", ".join([*self._waiting(num_lacking), "any actor"])
             told = f"{self._wanted}, and {places}"
-            raise FleetError(f"no actor has had a place for {seconds:g} s: {told}")
+            raise FleetError(f"no place for {whom} for {seconds:g} s: {told}")
 
     def _has_not_started(self, process: Process) -> None:
         """Waits longer for an actor, if others play; fails for anybody else."""

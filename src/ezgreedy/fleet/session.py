@@ -138,19 +138,14 @@ class ClusterSession:
 
     Args:
         address: HOST:PORT of its head.
-        num_processes: number of Ray actors.
-        num_gpus: number of them that need a GPU.
     """
 
-    def __init__(self, address: str, num_processes: int, num_gpus: int = 0) -> None:
+    def __init__(self, address: str) -> None:
         require_ray()
         self.address = address
         resources = ask(self.address)
-        for kind, wanted in {"CPU": num_processes, "GPU": num_gpus}.items():
-            there = int(resources.get(kind, 0))
-            if wanted > there:
-                rule = f"fit into the cluster, which has {there} {kind}s; they need {wanted}"
-                raise require.refuse("actors, shards, learner and evaluators", rule, num_processes)
+        self.num_cpus = int(resources.get("CPU", 0))
+        self.num_gpus = int(resources.get("GPU", 0))
 
     def __enter__(self) -> "ClusterSession":
         import ray

@@ -18,10 +18,11 @@ from ezgreedy.fleet.fleet_settings import FleetSettings
 from ezgreedy.fleet.supervision import Process
 from ezgreedy.fleet.virtual_time import Costs, VirtualSupervisor
 
-FAULTS = ("actor-lost", "slow-evaluator", "stalled-shard")
+FAULTS = ("actor-lost", "slow-evaluator", "stalled-shard", "machine-lost")
 SECONDS_BETWEEN_LOSSES = 60.0
 SLOWDOWN_OF_EVALUATOR = 10.0
 SECONDS_BETWEEN_STALLS, STALLED_SECONDS = 30.0, 10.0
+SECONDS_UNTIL_MACHINE_IS_LOST, SECONDS_WITHOUT_MACHINE = 15.0, 120.0
 PAPER_FRAMES = 30_000_000_000
 MOST_ACTORS, MOST_SHARDS = 1_000, 8
 _LONGEST_WARM_UP = 3_600.0  # virtual seconds after the first update
@@ -40,9 +41,12 @@ class Scenario:
         lanes_per_actor: lanes of each actor.
         costs: seconds that everything takes.
         faults: what goes wrong, of `FAULTS`: an actor is lost every minute, evaluators are ten
-            times slower, or the first memory does nothing for 10 of every 30 seconds.
+            times slower, the first memory does nothing for 10 of every 30 seconds, or the learner's
+            machine is lost and comes back, empty, after two minutes.
         seconds: virtual seconds to measure, after a warm-up; as many as 20 updates take, if that is
             more.
+        cpus: CPUs of each machine, one for each process; none for a single machine that holds
+            everybody. If they are too few, there are fewer actors.
     """
 
     fleet: FleetSettings
@@ -50,6 +54,7 @@ class Scenario:
     costs: Costs = field(default_factory=Costs)
     faults: tuple[str, ...] = ()
     seconds: float = 60.0
+    cpus: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         require.integer("actors", self.fleet.actors, 2, MOST_ACTORS)
@@ -64,6 +69,19 @@ class Scenario:
         if not self.costs.update > 0.0:
             rule = "be more than 0, or learning takes no time"
             raise require.refuse("update", rule, self.costs.update)
+        most = self.fleet.patience.start
+        if not self.costs.start < most:
+            rule = f"be less than {most:g}, after which a process is given up"
+            raise require.refuse("start", rule, self.costs.start)
+        self._require_machines()
+
+    def _require_machines(self) -> None:
+        for each in self.cpus:
+            require.integer("cpus", each, least=1)
+        if self.cpus:
+            self.fleet.require_room(sum(self.cpus), "the simulated cluster")
+        if "machine-lost" in self.faults and len(self.cpus) < 2:
+            raise require.refuse("machines", "be at least 2 if one is lost", len(self.cpus) or 1)
 
 
 @dataclass(frozen=True)
@@ -125,13 +143,14 @@ def simulate(scenario: Scenario, settings: RunSettings) -> Simulated:
         scenario: the fleet.
         settings: settings of the run; lanes and length are replaced.
     """
+    fleet = scenario.fleet.fitting(sum(scenario.cpus)) if scenario.cpus else scenario.fleet
     lanes = scenario.fleet.actors * scenario.lanes_per_actor
     settings = replace(settings, lanes=lanes, frames=10**15)
     costs = scenario.costs
     if "slow-evaluator" in scenario.faults:
         costs = replace(costs, evaluate=costs.evaluate * SLOWDOWN_OF_EVALUATOR)
-    supervisor = VirtualSupervisor(costs)
-    with FleetTraining(settings, scenario.fleet, Path("unused"), supervisor) as training:
+    supervisor = VirtualSupervisor(costs, cpus=scenario.cpus)
+    with FleetTraining(settings, fleet, Path("unused"), supervisor) as training:
         simulation = _Simulation(training, supervisor)
         simulation.warm_up()
         simulation.add_faults(scenario.faults)
@@ -181,6 +200,14 @@ class _Simulation:
             supervisor.stall(memory, STALLED_SECONDS)
             supervisor.at(supervisor.now() + SECONDS_BETWEEN_STALLS, stall)
 
+        def lose_machine() -> None:
+            machine = self._training.members.learner.machine
+            supervisor.lose_machine(machine)
+            back = supervisor.now() + SECONDS_WITHOUT_MACHINE
+            supervisor.at(back, lambda: supervisor.cluster.bring_back(machine))
+
+        if "machine-lost" in faults:
+            supervisor.at(supervisor.now() + SECONDS_UNTIL_MACHINE_IS_LOST, lose_machine)
         if "actor-lost" in faults:
             supervisor.at(supervisor.now() + SECONDS_BETWEEN_LOSSES / 2, lose)
         if "stalled-shard" in faults:

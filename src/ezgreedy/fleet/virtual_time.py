@@ -32,10 +32,13 @@ from ezgreedy.fleet.roles import (
     preset_of,
 )
 from ezgreedy.fleet.supervision import FleetError, Process, Supervisor
+from ezgreedy.fleet.virtual_cluster import VirtualCluster, VirtualReservation
 from ezgreedy.runs.evaluation import Evaluation
 
 CPU_UPDATE_SECONDS = 55.0  # 64 windows of 0.86 s on one core
 GPU_UPDATE_SECONDS = 0.16  # 2.7 TFLOP at 17 TFLOP/s
+SECONDS_UNTIL_DEAD = 15.0  # until Ray declares a machine dead that does not answer
+_SECONDS_BETWEEN_TICKS = 0.5
 
 
 @dataclass(frozen=True)
@@ -87,6 +90,8 @@ class VirtualMember:
 
     def __init__(self, costs: Costs) -> None:
         self.costs = costs
+        self.place: tuple[VirtualReservation, int] | None = None  # that is reserved for it
+        self.life = 0  # number of times that it was started or ended
         self.free_at = 0.0
         self._worked = 0.0  # seconds, without those in `_spans`
         self._spans: deque[tuple[float, float]] = deque()  # of work not known to be over
@@ -156,11 +161,12 @@ class VirtualActor(VirtualMember):
 
 
 class VirtualMemory(VirtualMember):
-    """Stores windows, all with the same priority."""
+    """Stores windows, all with the same priority; loses none when it is restarted."""
+
+    num_windows = 0
 
     def do_begin(self, *_: Any) -> tuple[float, tuple[ShardReport, None]]:
         """Seconds to start, and a report."""
-        self.num_windows = 0
         return 0.0, (self._report(0), None)
 
     def do_add_all(self, _: list[Key], *chunks: int) -> tuple[float, ShardReport]:
@@ -182,12 +188,15 @@ class VirtualMemory(VirtualMember):
 
 
 class VirtualLearner(VirtualMember):
-    """Learns: every update takes the same time."""
+    """Learns: every update takes the same time; loses none when it is restarted."""
+
+    def __init__(self, costs: Costs) -> None:
+        super().__init__(costs)
+        self.ends: list[float] = []  # of the updates
 
     def do_begin(self, *_: Any) -> tuple[float, int]:
         """Seconds to start, and the number of updates."""
-        self.ends: list[float] = []  # of the updates
-        return 0.0, 0
+        return 0.0, len(self.ends)
 
     def do_update(self, _: Any) -> tuple[float, UpdateReport]:
         """Seconds of an update, and a report."""
@@ -224,48 +233,44 @@ _MEMBERS: dict[type, type[VirtualMember]] = {
 }
 
 
-class VirtualReservation:
-    """Places that are always there."""
-
-    num_lacking = 0
-
-    def options(self, _: int) -> dict[str, Any]:
-        """Options of a place: none."""
-        return {}
-
-
 class VirtualSupervisor(Supervisor):
     """Processes in virtual time.
 
     Args:
         costs: seconds that everything takes.
-        patience: number of crashes to tolerate.
+        patience: number of crashes to tolerate, and time for processes to start.
+        cpus: CPUs of each machine; none for a single machine that holds everybody.
     """
 
-    def __init__(self, costs: Costs, patience: Patience | None = None) -> None:
+    def __init__(
+        self, costs: Costs, patience: Patience | None = None, cpus: Sequence[int] = ()
+    ) -> None:
         super().__init__(patience or Patience(most_crashes=10**9))
         self.costs = costs
+        self.cluster = VirtualCluster(cpus)
         self.busy = 0.0  # seconds of the coordinator's work
         self.num_asked = 0
         self.has_waited: Callable[[float], None] = lambda seconds: None  # called in every turn
-        self._time = 0.0
+        self._time = self._next_tick = 0.0
         self._events: list[tuple[float, int, Callable[[], None]]] = []  # a heap
 
     def now(self) -> float:
         """Virtual seconds since the beginning."""
         return self._time
 
-    def launch(self, role: type, **_: Any) -> VirtualMember:
+    def launch(self, role: type, **options: Any) -> VirtualMember:
         """A member that takes the place of a role."""
-        return _MEMBERS[role](self.costs)
+        member = _MEMBERS[role](self.costs)
+        member.place = options.get("place")
+        return member
 
     def reserve(self, bundles: Sequence[Mapping[str, float]], _: str) -> VirtualReservation:
-        """Places that are always there."""
-        return VirtualReservation()
+        """Places that are kept free for processes."""
+        return self.cluster.reserve(len(bundles))
 
     def places(self) -> Places:
-        """Places for everybody."""
-        return Places({"": len(self.processes)}, len(self.processes))
+        """Places of the cluster."""
+        return self.cluster.places()
 
     def head_answers(self) -> bool:
         """Whether the head answers, which it always does."""
@@ -301,6 +306,7 @@ class VirtualSupervisor(Supervisor):
     def turn(self) -> None:
         """Let time pass until the next answer, and handle what has arrived."""
         self.num_turns += 1
+        self._look_after_sleepers()
         if not self._events:
             raise FleetError("the fleet has come to a stop: nobody has anything left to do")
         waited = max(self._events[0][0] - self._time, 0.0)
@@ -309,24 +315,77 @@ class VirtualSupervisor(Supervisor):
         while self._events and self._events[0][0] <= now:
             heapq.heappop(self._events)[2]()
 
+    def _look_after_sleepers(self) -> None:
+        """Has time pass in short steps while somebody is being started or has no place."""
+        if self.asleep and self._time >= self._next_tick:
+            self._next_tick = self._time + _SECONDS_BETWEEN_TICKS
+            self.at(self._next_tick, lambda: None)
+            for process in list(self.asleep):
+                is_late = self._time - process.waking_since > self.patience.start
+                if process.handle is not None and is_late:
+                    self.has_not_started(process)
+
     def end_all(self) -> None:
         """End all processes, which costs nothing."""
 
     def lose(self, process: Process) -> None:
-        """Have a process die; it starts again."""
+        """Have a process die; it starts again in its place."""
         if process.pid is not None:
             self.crash(process, "it was lost")
-            self._wake_later(process)
+            self._start(process, process.machine)
+
+    def lose_machine(self, machine: str) -> None:
+        """Have a machine die; it is known to be dead, and its processes start again, after a while.
+
+        Args:
+            machine: its name.
+        """
+        for process in self.processes:
+            if process.machine == machine and process.handle is not None:
+                process.handle.life += 1  # if it was being started
+                if process.pid is not None:
+                    self.crash(process, "its machine was lost")
+        self.at(self._time + SECONDS_UNTIL_DEAD, lambda: self._bury(machine))
+
+    def _bury(self, machine: str) -> None:
+        self.cluster.lose(machine)
+        for process in list(self.asleep):
+            if process.machine == machine and process.handle is not None:
+                self._wake_later(process)
 
     def stall(self, process: Process, seconds: float) -> None:
         """Have a process do nothing for a while, after what it has been asked to do."""
         process.handle.free_at = max(process.handle.free_at, self._time) + seconds
 
-    def _wake_later(self, process: Process) -> None:
-        def wake() -> None:
-            self._wake(process, next(self._numbers))
+    def _end(self, handle: VirtualMember) -> None:
+        handle.life += 1
+        self.cluster.release(handle)
 
-        process.handle.forget(self._time)
+    def _wake_later(self, process: Process) -> None:
+        """Starts a process as soon as it has a machine."""
+        member: VirtualMember = process.handle
+        process.waking_since = self._time
+
+        def placed(machine: str) -> None:
+            process.machine = machine
+            self._start(process, machine)
+
+        if member.place is None:
+            self.cluster.claim(member, placed)
+        else:
+            reservation, number = member.place
+            reservation.enter(number, placed)
+
+    def _start(self, process: Process, machine: str) -> None:
+        member: VirtualMember = process.handle
+        member.life += 1
+        life = member.life
+
+        def wake() -> None:
+            if member.life == life:
+                self._wake(process, next(self._numbers), machine)
+
+        member.forget(self._time)
         self.at(self._time + self.costs.start, wake)
 
     def _check_later(self, process: Process, seconds: float) -> None:

@@ -232,7 +232,7 @@ class RayEngine:
 def session_at(address: str | None) -> ClusterSession | LocalSession:
     """The cluster at an address; if None, a new local one with a slot for every core."""
     if address is not None:
-        return ClusterSession(address, num_processes=0)
+        return ClusterSession(address)
     return LocalSession(len(os.sched_getaffinity(0)), LEAST_STORE_MEGABYTES)
 
 
