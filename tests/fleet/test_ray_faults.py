@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from ezgreedy.cli import main
 from ezgreedy.fleet import session as sessions
 from ezgreedy.fleet import watchdog
 from ezgreedy.fleet.coordinator import FleetTraining
@@ -187,10 +188,36 @@ def test_an_unreachable_address_is_refused_in_time():
     assert time.monotonic() - begun < 30.0
 
 
-def test_a_cluster_says_what_it_has_and_a_fleet_that_does_not_fit_is_refused(session):
+def test_a_cluster_says_what_it_has(session):
     assert ask(session.address)["CPU"] == FLEET.num_processes
-    with pytest.raises(ValueError, match=r"fit into the cluster, which has 6 CPUs; they need 7"):
-        ClusterSession(session.address, 7)
+    cluster = ClusterSession(session.address)
+    assert (cluster.num_cpus, cluster.num_gpus) == (FLEET.num_processes, 0)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            ["--evaluators", "4"],
+            "1 shard and 4 evaluators must leave room for the learner and 1 actor, 7 CPUs in all",
+        ),
+        (
+            ["--actors", "3", "--shards", "3"],
+            "3 shards and 1 evaluator must leave room for the learner and 3 actors, 8 CPUs in all",
+        ),
+        (["--device", "cuda"], "device must be cpu on a cluster without GPUs"),
+    ],
+)
+def test_a_fleet_for_which_a_cluster_has_no_room_is_refused(
+    session, tmp_path, capsys, options, message
+):
+    out = tmp_path / "run"
+    run = ["train", "r2d2-ez", "--game", "minatar/breakout", "--scale", "laptop", "--out", str(out)]
+    assert main([*run, "--engine", "ray", "--address", session.address, *options]) == 2
+    said = capsys.readouterr().err
+    assert message in said
+    assert "has 6 CPUs" in said or "cuda" in said
+    assert not out.exists()
 
 
 def test_a_cluster_of_another_version_is_refused(session, monkeypatch):

@@ -6,7 +6,7 @@ from itertools import count, pairwise
 import pytest
 
 from ezgreedy.runs import run_loop
-from ezgreedy.runs.pace import SavingPace
+from ezgreedy.runs.pace import RecentSpeed, SavingPace
 from ezgreedy.runs.run_directory import RunDirectory
 from ezgreedy.runs.run_loop import DriveOptions, train
 from support.small_runs import small_run
@@ -77,3 +77,39 @@ def test_a_run_saves_at_its_pace_and_always_at_the_end(share, most, tmp_path, mo
     loaded = run.checkpoint_store().load()
     assert loaded.state["training"]["frames"] >= 120
     assert most / 2 < loaded.step <= most
+
+
+def speeds(steps):
+    """Speeds shown for frames and times, one after another."""
+    speed = RecentSpeed(0, 0.0)
+    return [speed.see(frames, now) for frames, now in steps]
+
+
+def test_a_steady_run_has_its_speed_from_the_second_look_on():
+    shown = speeds([(50 * n, 0.5 * n) for n in range(1, 200)])
+    assert shown == [pytest.approx(100.0)] * 199
+
+
+def test_bursts_are_averaged():
+    burst = [(400 * (n // 8), 0.5 * n) for n in range(1, 400)]  # 400 frames every 4 s
+    assert all(85.0 < speed < 115.0 for speed in speeds(burst)[80:])
+
+
+def test_there_is_no_speed_while_nothing_moves_and_no_trace_of_it_afterwards():
+    moving = [(50 * n, 0.5 * n) for n in range(1, 101)]
+    still = [(5000, 50.0 + 0.5 * n) for n in range(1, 401)]
+    again = [(5000 + 50 * n, 250.0 + 0.5 * n) for n in range(1, 101)]
+    shown = speeds([*moving, *still, *again])
+    assert shown[99] == pytest.approx(100.0)
+    assert set(shown[130:500]) == {0.0}
+    assert shown[501:] == [pytest.approx(100.0)] * 99
+
+
+def test_an_evaluation_between_two_looks_is_soon_forgotten():
+    before = [(50 * n, 0.5 * n) for n in range(1, 101)]
+    after = [(5000 + 50 * n, 650.0 + 0.5 * n) for n in range(1, 101)]
+    assert speeds([*before, *after])[103:] == [pytest.approx(100.0)] * 97
+
+
+def test_steps_that_take_long_are_not_a_standstill():
+    assert speeds([(64 * n, 55.0 * n) for n in range(1, 20)])[1:] == [pytest.approx(64 / 55)] * 18

@@ -1,7 +1,10 @@
 """What a run tells while it goes on, where no terminal can show a bar."""
 
+from types import SimpleNamespace
+
 import pytest
 
+from ezgreedy.runs import progress, progress_bar
 from ezgreedy.runs.evaluation import Evaluation
 from ezgreedy.runs.progress import Bar
 
@@ -19,3 +22,18 @@ def test_an_evaluation_is_told_with_what_its_mean_is_over(capsys, returns, unfin
         {"kind": "evaluation", "frames": 500, **found.record()},
     )
     assert capsys.readouterr().err == f"r2d2 on Pong: evaluation at 500 frames: {words}\n"
+
+
+def test_no_time_is_left_to_show_while_nothing_moves(capsys, monkeypatch):
+    clock = SimpleNamespace(seconds=100.0)
+    clock.monotonic = lambda: clock.seconds
+    for module in (progress, progress_bar):
+        monkeypatch.setattr(module, "time", clock)
+    with Bar("r2d2 on Pong", 10_000) as bar:
+        for step in range(1, 401):
+            clock.seconds += 0.5
+            bar.see_progress(min(50 * step, 2_000))  # 20 s, and then nothing
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[1] == "r2d2 on Pong: 2,000 of 10,000 frames, 100 frames/s, about 80 s left"
+    for line in lines[4:]:
+        assert line == "r2d2 on Pong: 2,000 of 10,000 frames, 0 frames/s"

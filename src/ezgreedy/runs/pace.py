@@ -1,9 +1,44 @@
-"""How often is a run saved? Not too often, and never at more than a share of its time."""
+"""How fast is a run, and how often is it saved? Never for more than a share of its time."""
 
 import time
+from collections import deque
 from collections.abc import Callable
 
 from ezgreedy import requirements as require
+
+_SPEED_SECONDS = 30.0
+_STANDSTILL_SECONDS = 15.0
+
+
+class RecentSpeed:
+    """Frames per second over the last half minute; 0 while nothing moves.
+
+    Args:
+        frames: frames played so far.
+        now: the time in seconds.
+    """
+
+    def __init__(self, frames: int, now: float) -> None:
+        self._seen = deque([(now, frames)])
+        self._moved = now
+        self._stands_still = False
+
+    def see(self, frames: int, now: float) -> float:
+        """The speed, after this many frames at this time."""
+        if frames > self._seen[-1][1]:
+            self._moved = now
+            if self._stands_still:
+                self._stands_still = False
+                self._seen.clear()  # what was before says nothing about the speed from now on
+        elif now - self._moved >= _STANDSTILL_SECONDS:
+            self._stands_still = True
+        self._seen.append((now, frames))
+        while len(self._seen) > 2 and self._seen[0][0] < now - _SPEED_SECONDS:
+            self._seen.popleft()
+        begun, before = self._seen[0]
+        if self._stands_still or not now > begun:
+            return 0.0
+        return (frames - before) / (now - begun)
 
 
 class SavingPace:

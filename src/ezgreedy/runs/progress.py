@@ -10,9 +10,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol
 
+from ezgreedy.runs.pace import RecentSpeed
 from ezgreedy.runs.progress_bar import ProgressBar
 
-_SMOOTHING = 0.3
+_SECONDS_BETWEEN_MOVES = 0.5
 
 # Names that other libraries use for the same numbers.
 _TAGS = {
@@ -53,8 +54,8 @@ class Bar:
         self._bar = ProgressBar("frames", is_quiet=is_quiet)
         self._is_quiet = is_quiet
         self._label, self._total = label, frames
-        self._speed: float | None = None
-        self._seen = (time.monotonic(), begun)
+        self._begun, self._last_move = begun, time.monotonic()
+        self._speed = RecentSpeed(begun, self._last_move)
         self._evaluation: str = ""
         self._share: str = ""
         self._status: str = ""
@@ -62,16 +63,11 @@ class Bar:
     def see_progress(self, frames: int) -> None:
         """Moves the bar, at most a few times a second."""
         now = time.monotonic()
-        elapsed = now - self._seen[0]
-        if elapsed < 0.5:
+        if now - self._last_move < _SECONDS_BETWEEN_MOVES:
             return
-        speed = (frames - self._seen[1]) / elapsed
-        self._speed = (
-            speed if self._speed is None else _SMOOTHING * speed + (1.0 - _SMOOTHING) * self._speed
-        )
-        self._seen = (now, frames)
+        self._last_move = now
         news = ", ".join(part for part in (self._evaluation, self._share, self._status) if part)
-        self._bar.show(frames, self._speed, news)
+        self._bar.show(frames, self._speed.see(frames, now), news)
 
     def see_record(self, record: dict[str, Any]) -> None:
         """Shows the last evaluation and the share of exploratory steps."""
@@ -105,7 +101,7 @@ class Bar:
             self.say(text)
 
     def __enter__(self) -> "Bar":
-        self._bar.begin(self._label, self._total, self._seen[1], writes_line=False)
+        self._bar.begin(self._label, self._total, self._begun, writes_line=False)
         self._bar.__enter__()
         return self
 

@@ -6,14 +6,7 @@ from typing import Self
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import (
-    BarColumn,
-    Progress,
-    TaskID,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from ezgreedy.units import duration
 
@@ -42,8 +35,7 @@ class ProgressBar:
             BarColumn(),
             TextColumn("{task.percentage:>3.0f}% {task.fields[count]}"),
             TimeElapsedColumn(),
-            TextColumn("left"),
-            TimeRemainingColumn(),
+            TextColumn("{task.fields[left]}"),
             TextColumn("{task.fields[news]}"),
             console=self._console,
             disable=is_quiet or not is_terminal,
@@ -65,7 +57,7 @@ class ProgressBar:
         self._begin = self._last_line = time.monotonic()
         count = self._counted(done)
         self._task = self._bars.add_task(
-            escape(label), total=total, completed=done, count=escape(count), news=""
+            escape(label), total=total, completed=done, count=escape(count), left="", news=""
         )
         if self._writes_lines and writes_line:
             self.say(f"{label}: {count}")
@@ -84,11 +76,14 @@ class ProgressBar:
             speed = (done - self._done_before) / max(now - self._begin, 1e-9)
         else:
             count += f", {speed:,.0f} {self._unit}/s"
-        self._bars.update(self._task, completed=done, count=escape(count), news=escape(news))
+        left = self._left(done, speed)
+        self._bars.update(
+            self._task, completed=done, count=escape(count), left=left, news=escape(news)
+        )
         is_due = now - self._last_line >= _SECONDS_BETWEEN_LINES or done == self._total
         if self._writes_lines and is_due:
             self._last_line = now
-            parts = [count, self._left(done, speed), news]
+            parts = [count, left, news]
             self.say(f"{self._label}: {', '.join(part for part in parts if part)}")
 
     def say(self, text: str) -> None:
