@@ -87,7 +87,7 @@ def made_up(experiment, returns, first_visit, diverged_in=None):
         else:
             steps = first_visit[policy]
             result = {"map": [[steps]], "means": [steps], "rewarded": [1], "never": [0.0]}
-        entries += [Record(cell.name, cell.settings, seed, result) for seed in range(3)]
+        entries += [Record(cell.name, cell.settings, seed, result) for seed in range(5)]
     return entries
 
 
@@ -100,7 +100,9 @@ def test_verdicts_follow_the_numbers():
     fewer, more = {"eps": 200, "ez": 100}, {"eps": 100, "ez": 200}
     good, bad = {"eps": 0.1, "ez": 0.9}, {"eps": 0.9, "ez": 0.9}
     assert verdicts(CAR, good, fewer) == ["reproduced", "reproduced"]
-    assert verdicts(CAR, bad, more) == ["not-reproduced", "not-reproduced"]
+    assert verdicts(CAR, bad, more) == ["undecided", "contradicted"]
+    worse = {"eps": 0.9, "ez": 0.1}
+    assert verdicts(CAR, worse, more)[0] == "contradicted"
     split = {"eps": 1.0, "ez": {"full": 1.0, "pairs": 9.0}}
     assert verdicts(POLE, split, fewer) == ["reading-dependent", "reproduced"]
 
@@ -108,9 +110,11 @@ def test_verdicts_follow_the_numbers():
 def test_diverged_runs_are_counted_and_never_plotted():
     records = made_up(POLE, {"eps": 5.0, "ez": 9.0}, {"eps": 2, "ez": 1}, diverged_in=60)
     summary = POLE.summarise(POLE.settings, records)
-    assert summary.claims[0].verdict == "not-reproduced"
+    claim = summary.claims[0]
+    assert set(claim.readings.values()) == {"undecided"}
+    assert claim.verdict is None, "nothing is left to judge"
     label = f"{fig3_cartpole.BASES['pairs']}: diverged runs, εz-greedy"
-    assert summary.claims[0].numbers[label] == 3
+    assert summary.claims[0].numbers[label] == 5
     assert not summary.blocks
 
 

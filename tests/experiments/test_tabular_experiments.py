@@ -18,6 +18,7 @@ from ezgreedy.experiments import (
 from ezgreedy.experiments.experiment import Experiment, Record
 from ezgreedy.experiments.readings import EZ_SETTINGS, binned, law_of
 from ezgreedy.exploration.durations import Fixed, PlusOne, Zeta
+from ezgreedy.findings.judging import verdict_of
 
 MODULES = [
     fig2_chain_durations,
@@ -29,18 +30,13 @@ MODULES = [
 EXPERIMENTS = [module.EXPERIMENT for module in MODULES]
 each_experiment = pytest.mark.parametrize("experiment", EXPERIMENTS, ids=lambda e: e.id)
 
-# Verdicts that even a quick look must give.
-QUICK_VERDICTS = {
-    "fig2-chain-durations": {0: "reading-dependent", 1: "not-reproduced"},
-    "fig3-deepsea": {
-        0: "reading-dependent",
-        1: "reading-dependent",
-        2: "reproduced",
-        3: "reproduced",
-    },
-    "fig3-gridworld": {1: "not-reproduced"},
-    "appendix-deepsea-randomized": {0: "reproduced"},
-    "ablation-readings": {2: "reading-dependent"},
+# What even a quick look must find; with fewer than five seeds it has no verdict.
+QUICK_SIDES = {
+    "fig2-chain-durations": {0: "reading-dependent", 1: "contradicted"},
+    "fig3-deepsea": {0: "reproduced", 1: "reproduced", 2: "reproduced", 3: "reproduced"},
+    "fig3-gridworld": {1: "contradicted"},
+    "appendix-deepsea-randomized": {0: "undecided"},
+    "ablation-readings": {2: "reproduced"},
 }
 
 
@@ -53,13 +49,18 @@ def test_a_quick_look_ends_with_claims_and_figures(experiment: Experiment, tmp_p
     assert summary["id"] == experiment.id
     for claim in summary["claims"]:
         assert claim["claim"].endswith(".")
-        assert claim["note"]
+        assert claim["criterion"]
         assert any(isinstance(number, dict) for number in claim["numbers"].values())
         for number in claim["numbers"].values():
             if isinstance(number, dict):
                 assert number["low"] <= number["value"] <= number["high"]
-    for index, verdict in QUICK_VERDICTS[experiment.id].items():
-        assert summary["claims"][index]["verdict"] == verdict, summary["claims"][index]
+    for index, verdict in QUICK_SIDES[experiment.id].items():
+        claim = summary["claims"][index]
+        assert verdict_of(claim["readings"].values()) == verdict, claim
+        assert claim["verdict"] == (verdict if claim["seeds"] >= 5 else None)
+    assert [claim["claim"] for claim in summary["claims"]] == [
+        statement.claim for statement in experiment.statements
+    ]
     assert {Path(name).suffix for name in summary["figures"]} == {".png", ".svg"}
     for name in summary["figures"]:
         assert (directory / name).stat().st_size > 5_000
@@ -158,12 +159,12 @@ def test_grid_world_verdicts_follow_the_numbers() -> None:
             measures = ("all_cells", "bottom_corners", "goal_cell", "never_visited")
             walks = {measure: [float(steps)] for measure in measures}
             result = {**learning, "curve": [gained] * 2, **walks, "first_visits": [[steps]]}
-            records += [Record(cell.name, cell.settings, seed, result) for seed in range(3)]
+            records += [Record(cell.name, cell.settings, seed, result) for seed in range(5)]
         summary = fig3_gridworld.summarise(settings, records)
         return [claim.verdict for claim in summary.claims]
 
     assert verdicts(0.5, 0.7, 2000, 1000) == ["reproduced"] * 3
-    assert verdicts(0.7, 0.5, 1000, 2000) == ["not-reproduced"] * 3
+    assert verdicts(0.7, 0.5, 1000, 2000) == ["contradicted"] * 3
 
 
 def test_deep_sea_verdicts_follow_the_numbers() -> None:
@@ -186,7 +187,7 @@ def test_deep_sea_verdicts_follow_the_numbers() -> None:
                 "corner": steps,
                 "never_visited": 0.0,
             }
-            records += [Record(cell.name, cell.settings, seed, result) for seed in range(2)]
+            records += [Record(cell.name, cell.settings, seed, result) for seed in range(5)]
         summary = fig3_deepsea.summarise(settings, records)
         assert summary.data["first_visits"]["ez"][0] == [100.0, None]
         return [claim.verdict for claim in summary.claims]
@@ -194,10 +195,39 @@ def test_deep_sea_verdicts_follow_the_numbers() -> None:
     apart = {("eps", "right"): 5.0, ("ez", "right"): 3.0}
     alike = {("eps", "step"): 2.0, ("ez", "step"): 2.0}
     hard = {("eps", "step"): 5.0, ("ez", "step"): 2.0}
-    assert verdicts(apart | alike, 0.6)[:3] == ["reading-dependent"] * 2 + ["reproduced"]
-    assert verdicts(apart | hard, 0.6)[0] == "reproduced"
-    assert verdicts(dict.fromkeys(apart, 3.0) | alike, 0.0)[0] == "not-reproduced"
-    assert verdicts(apart | alike, 0.0)[2:] == ["not-reproduced", "reproduced"]
+    # A cost on every step is a control: whether ε-greedy learns there changes no verdict.
+    assert verdicts(apart | alike, 0.6) == ["reproduced"] * 4
+    assert verdicts(apart | hard, 0.6) == ["reproduced"] * 4
+    assert verdicts(dict.fromkeys(apart, 3.0) | alike, 0.0)[0] == "undecided"
+    worse = {("eps", "right"): 2.0, ("ez", "right"): 3.0}
+    assert verdicts(worse | alike, 0.0)[0] == "contradicted"
+    assert verdicts(apart | alike, 0.0)[2:] == ["undecided", "reproduced"]
+    assert verdicts(apart | alike, -0.1)[2] == "contradicted"
+
+
+@pytest.mark.parametrize(
+    ("eps", "ez", "verdict"),
+    [(None, None, "undecided"), (5, 5, "reproduced"), (None, 5, "contradicted")],
+)
+def test_a_sea_that_nobody_learns_decides_nothing(
+    eps: int | None, ez: int | None, verdict: str
+) -> None:
+    module = appendix_deepsea_randomized
+    settings = {**module.SETTINGS, "num_bins": 2}
+    learned = {"eps": eps, "ez": ez}
+    records = [
+        Record(
+            cell.name,
+            cell.settings,
+            seed,
+            {"learned": learned[cell.settings["policy"]], "first_success": None}
+            | {"return": 0.0, "curve": [0.0, 0.0]},
+        )
+        for cell in module.cells(settings)
+        for seed in range(5)
+    ]
+    (claim,) = module.summarise(settings, records).claims
+    assert claim.verdict == verdict
 
 
 def test_laws_are_named_by_settings() -> None:

@@ -35,11 +35,16 @@ def test_the_document_tells_every_claim_number_and_verdict(
         assert f"- Command: `{summary['command']}`" in lines
         for claim in summary["claims"]:
             start = lines.index(f"### {claim['claim']}")
-            words = wording.VERDICT_WORDS[claim["verdict"]]
+            verdict = claim["verdict"]
+            words = wording.VERDICT_WORDS[verdict] if verdict else wording.NO_VERDICT
             assert lines[start + 2] == f"**{words.capitalize()}.** {claim['note']}".rstrip()
             (row,) = (line for line in lines if line.startswith(f"| {claim['claim']} |"))
             assert f"[{name}](#{name})" in row
             assert f"| **{words}** | {summary['seeds']} |" in row
+            source = claim["source"].removeprefix("paper, ")
+            told = source if source != "ours" else "ours, not the paper's"
+            assert lines[start + 4] == f"- Source: {told}"
+            assert lines[start + 5].startswith(f"- Criterion: {claim['criterion']}")
             for key, number in claim["numbers"].items():
                 value = number["value"] if isinstance(number, dict) else number
                 told = next(line for line in lines[start:] if line.startswith(f"| {key} | "))
@@ -69,7 +74,8 @@ def test_the_document_alone_leaves_the_page_alone(copy: Path) -> None:
 def test_experiments_without_a_summary_are_named_as_not_run(copy: Path) -> None:
     (copy / FIG1 / "summary.json").unlink()
     assert main(["report", str(copy), "--markdown", str(copy / "R.md")]) == 0
-    assert f"`{FIG1}` |  | not run |" in (copy / "R.md").read_text()
+    text = (copy / "R.md").read_text()
+    assert text.count(f"`{FIG1}` |  | not run: `ezgreedy reproduce {FIG1}` |") == 4
     assert main(["report", str(copy)]) == 0
     page = (copy / "report.html").read_text(encoding="utf-8")
     assert '<span class="chip not-run">not run</span>' in page
@@ -78,6 +84,15 @@ def test_experiments_without_a_summary_are_named_as_not_run(copy: Path) -> None:
 
 def changed(**changes: Any) -> Callable[[str], str]:
     return lambda text: json.dumps({**json.loads(text), **changes})
+
+
+def claim_with(**changes: Any) -> Callable[[str], str]:
+    def damaged(text: str) -> str:
+        summary = json.loads(text)
+        summary["claims"][0] |= changes
+        return json.dumps(summary)
+
+    return damaged
 
 
 def without(name: str) -> Callable[[str], str]:
@@ -95,11 +110,10 @@ def without(name: str) -> Callable[[str], str]:
         (changed(seeds=0), "seeds must be at least 1; got 0"),
         (changed(seconds="long"), "seconds must be a number"),
         (changed(title=None), "title must be words"),
-        (changed(claims=[{"claim": "x"}]), "'numbers' is missing"),
-        (
-            changed(claims=[{"claim": "x", "numbers": {}, "note": "", "verdict": "maybe"}]),
-            "verdict must be one of",
-        ),
+        (changed(claims=[{"claim": "x"}]), "'source' is missing"),
+        (claim_with(readings={"a": "maybe"}), "side must be one of"),
+        (claim_with(readings={}), "readings must hold at least one"),
+        (claim_with(source="a blog"), "source must be 'ours' or begin with"),
         (changed(figures=["absent.svg"]), "names a figure that is not there: absent.svg"),
         (changed(data={"interactive": [{"kind": "pie"}]}), "kind must be one of"),
         (changed(data={"interactive": [{"kind": "maps"}]}), "is missing"),

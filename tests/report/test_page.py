@@ -67,7 +67,10 @@ def test_every_claim_is_on_the_page_with_its_numbers_and_verdict(
             said = " ".join("".join(article.itertext()).split())
             assert claim["claim"] in said
             assert claim["note"] in said
-            assert wording.VERDICT_WORDS[claim["verdict"]] in said
+            assert claim["criterion"] in said
+            assert claim["source"].removeprefix("paper, ") in said
+            verdict = claim["verdict"]
+            assert (wording.VERDICT_WORDS[verdict] if verdict else wording.NO_VERDICT) in said
             assert numbers_in(article) == [
                 part for number in claim["numbers"].values() for part in parts(number)
             ]
@@ -87,22 +90,41 @@ def test_what_is_read_is_what_is_in_the_markup_rounded(tree: ET.Element) -> None
 def test_the_table_of_verdicts_comes_first_and_leads_to_the_claims(
     tree: ET.Element, summaries: dict[str, Any]
 ) -> None:
-    first = next(iter(tree.iter("section")))
-    assert first.get("id") == "verdicts"
-    rows = [row for row in first.iter("tr") if row.get("data-id")]
+    sections = [element for element in tree.iter("section")]
+    assert [element.get("id") for element in sections[:3]] == ["verdicts", "rest", "ours"]
     claims = [
         (name, index, claim)
         for name, summary in summaries.items()
         for index, claim in enumerate(summary["claims"], start=1)
     ]
-    num_known = len(registry.experiments()) + len(run_studies())
-    assert len(rows) == len(claims) + num_known - 1
-    for row, (name, index, claim) in zip(rows, claims, strict=False):
-        assert row.findtext("th") == claim["claim"]
+    papers = [entry for entry in claims if entry[2]["source"] != "ours"]
+    own = [entry for entry in claims if entry[2]["source"] == "ours"]
+    assert papers
+    assert own
+    for place, entries in ((sections[0], papers), (sections[2], own)):
+        check_rows(place, entries, summaries)
+
+
+def check_rows(
+    place: ET.Element, claims: list[tuple[str, int, Any]], summaries: dict[str, Any]
+) -> None:
+    is_ours = place.get("id") == "ours"
+    rows = [row for row in place.iter("tr") if row.get("data-id")]
+    statements = [
+        statement
+        for study in (*registry.experiments().values(), *run_studies().values())
+        for statement in study.statements
+        if statement.is_ours == is_ours
+    ]
+    num_tiny = int(is_ours)
+    assert len(rows) == len(statements) + num_tiny
+    judged = [row for row in rows if list(row.iter("a"))]
+    for row, (name, index, claim) in zip(judged, claims, strict=True):
+        assert (row.findtext("th") or "").strip() == claim["claim"]
         (link,) = row.iter("a")
         assert link.get("href") == f"#{name}-{index}"
         (chip,) = (span for span in row.iter("span") if "chip" in span.get("class", ""))
-        assert chip.get("class") == f"chip {claim['verdict']}"
+        assert chip.get("class") == f"chip {claim['verdict'] or 'no-verdict'}"
         keys = claim["key_numbers"] or list(claim["numbers"])[:3]
         shown = [part for key in keys for part in parts(claim["numbers"][key])]
         assert numbers_in(row) == [*shown, str(summaries[name]["seeds"])]
@@ -189,7 +211,9 @@ def test_what_authors_write_cannot_become_markup(tmp_path: Path) -> None:
         "title": hostile,
         "shows": hostile,
         "claims": [
-            {"claim": hostile, "verdict": "reproduced", "note": hostile, "numbers": {hostile: 1}}
+            {"claim": hostile, "source": "ours", "criterion": hostile, "amended": hostile}
+            | {"readings": {hostile: "holds"}, "controls": {hostile: "holds"}, "seeds": 5}
+            | {"note": hostile, "numbers": {hostile: 1}, "key_numbers": []}
         ],
         "seeds": 1,
         "settings": {hostile: hostile},

@@ -1,6 +1,6 @@
 import pytest
 
-from ezgreedy.findings.claims import Claim, Number
+from ezgreedy.findings.claims import AS_STATED, OURS, Claim, Number, Statement
 from ezgreedy.findings.intervals import Interval
 from ezgreedy.report import wording
 
@@ -29,19 +29,28 @@ def test_numbers_have_the_digits_that_their_intervals_support(number: Number, te
     assert wording.written(number) == text
 
 
-def test_a_claim_leads_with_its_key_numbers_or_its_first_three() -> None:
+def claim_with(*key_numbers: str, seeds: int = 5) -> Claim:
+    statement = Statement("It holds.", OURS, "A number.")
     numbers: dict[str, Number] = {"a": 1, "b": 2, "c": 3, "d": 4}
-    assert list(wording.key_numbers(Claim("It holds.", "reproduced", numbers))) == ["a", "b", "c"]
-    claim = Claim("It holds.", "reproduced", numbers, key_numbers=["d", "a"])
-    assert list(wording.key_numbers(claim)) == ["d", "a"]
+    return Claim(statement, {AS_STATED: "holds"}, numbers, seeds, key_numbers=key_numbers)
+
+
+def test_a_claim_leads_with_its_key_numbers_or_its_first_three() -> None:
+    assert list(wording.key_numbers(claim_with())) == ["a", "b", "c"]
+    assert list(wording.key_numbers(claim_with("d", "a"))) == ["d", "a"]
     with pytest.raises(ValueError, match="key number must be one of"):
-        Claim("It holds.", "reproduced", numbers, key_numbers=["e"])
+        claim_with("e")
 
 
-def test_claims_survive_json() -> None:
-    numbers: dict[str, Number] = {"ratio": Interval(0.5, 0.4, 0.6), "seeds": 3, "word": "x"}
-    claim = Claim("It holds.", "reading-dependent", numbers, "Perhaps.", ["ratio"])
-    assert Claim.from_json(claim.as_json()) == claim
+def test_verdicts_are_told_and_too_few_seeds_have_none() -> None:
+    assert wording.verdict(claim_with()) == "reproduced"
+    assert wording.verdict(claim_with(seeds=4)) == "no verdict"
+
+
+def test_readings_are_counted_by_side() -> None:
+    assert wording.sides({"a": "holds", "b": "holds"}) == "holds in 2 of 2"
+    found = {"a": "contradicted", "b": "undecided", "c": "contradicted"}
+    assert wording.sides(found) == "undecided in 1 of 3, contradicted in 2"  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

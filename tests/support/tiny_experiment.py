@@ -18,9 +18,11 @@ from ezgreedy.experiments.experiment import (
     results_by_cell,
 )
 from ezgreedy.experiments.runner import Plan, reproduce
-from ezgreedy.findings.claims import OURS, Claim, Summary
+from ezgreedy.findings.claims import AS_STATED, OURS, Claim, Statement, Summary
 from ezgreedy.findings.intervals import mean_interval
 from ezgreedy.findings.panels import Curve, Panel
+
+SHIFTS = Statement("Shifts shift.", OURS, "There are numbers.")
 
 
 def cells(settings: Settings) -> list[Cell]:
@@ -56,7 +58,8 @@ def summarise(settings: Settings, records: Sequence[Record]) -> Summary:
         for cell, results in results_by_cell(records).items()
     }
     numbers = {cell: mean_interval(samples, rng) for cell, samples in values.items()}
-    claim = Claim("Shifts shift.", "reproduced", {**numbers, "cells": len(values)}, source=OURS)
+    num_seeds = min(map(len, values.values()))
+    claim = Claim(SHIFTS, {AS_STATED: "holds"}, {**numbers, "cells": len(values)}, num_seeds)
     block = Panel(
         "Values of every seed",
         [
@@ -86,6 +89,7 @@ TINY = Experiment(
     settings={"shifts": [0, 1, 2], "pause": 0.0, "meeting": "", "trouble": ""},
     quick={"shifts": [0, 1]},
     num_seeds=4,
+    statements=(SHIFTS,),
     num_quick_seeds=1,
     cost_seconds=0.1,
     cells=cells,

@@ -1,4 +1,4 @@
-"""After how many steps have all state-action pairs been visited? Definition 2 of the paper.
+"""After how many steps have all state-action pairs been visited? Definition 1 of the paper.
 
 The cover time is the number of steps within which every pair is visited with probability 1/2. Both
 functions here give the whole distribution: simulated by compiled code for any finite MDP, and

@@ -38,6 +38,6 @@ def _judge(parsed: argparse.Namespace) -> int:
     summary, num_runs = judge(find(parsed.study), parsed.runs, parsed.out)
     print(f"{num_runs} runs, {len(summary.claims)} claims")
     for claim in summary.claims:
-        print(f"{claim.verdict}: {claim.claim}")
+        print(f"{claim.verdict or 'no verdict'}: {claim.claim}")
     print(f"wrote {parsed.out / parsed.study}")
     return 0

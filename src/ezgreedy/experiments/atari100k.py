@@ -29,8 +29,9 @@ import numpy as np
 
 from ezgreedy.experiments.run_study import RunStudy
 from ezgreedy.figures.colours import AGENT_COLOURS
-from ezgreedy.findings.claims import OURS, Claim, Number, Summary, Table, Verdict
+from ezgreedy.findings.claims import AS_STATED, OURS, Claim, Number, Statement, Summary, Table
 from ezgreedy.findings.intervals import stratified_difference_interval
+from ezgreedy.findings.judging import Side
 from ezgreedy.findings.panels import Curve, Panel
 from ezgreedy.findings.scores import interquartile_mean
 from ezgreedy.games.atari.atari100k import NUM_FRAMES, NUM_STEPS, published
@@ -47,6 +48,36 @@ LEVEL = 0.05
 STRETCH = 5_000  # agent steps averaged in one point of a curve
 
 PLAIN, EPS, EZ, EZ_BUDGET = "rainbow", "rainbow-eps", "rainbow-ez", "rainbow-ez-budget"
+
+AGREES = Statement(
+    "After 100,000 steps our Rainbow scores what data-efficient Rainbow was published with.",
+    OURS,
+    "(ours − random)/(DER − random), DER from van Hasselt et al. (2019) and ours the mean over "
+    f"seeds, {LEAST_SEEDS} or more: the median over games lies in "
+    f"[{AGREEMENT[0]}, {AGREEMENT[1]}], and contradicts the claim otherwise.",
+)
+CROSSES = Statement(
+    "On Freeway, more seeds of rainbow-ez than of rainbow-eps have learned to cross after 30,000 "
+    "steps.",
+    OURS,
+    f"The final agent crosses {LEAST_CROSSINGS:g} times or more an episode; Fisher's exact test "
+    f"over {LEAST_FREEWAY_SEEDS} seeds or more of each, two-sided, at {LEVEL:g}.",
+)
+CROSSES_SOONER = Statement(
+    "On Freeway, rainbow-ez first crosses often after fewer steps than rainbow-eps.",
+    OURS,
+    f"Steps until the first training episode of {LEAST_CROSSINGS:g} crossings or more, to the next "
+    "report, every 1,000 steps; runs without one are censored at 30,000. Log-rank test over "
+    f"{LEAST_FREEWAY_SEEDS} seeds or more of each, two-sided, at {LEVEL:g}.",
+)
+NO_LOSS = Statement(
+    "Elsewhere rainbow-ez loses nothing against rainbow-eps.",
+    "paper, Section 5.2",
+    "Our reading of 'little to no loss in performance on the rest of the suite', on Atari-100k: "
+    "human-normalised scores, averaged over games with "
+    f"{LEAST_SEEDS} seeds or more of each; the t interval of the difference over runs lies above "
+    f"−{LARGEST_LOSS:g}. Contradicted if it lies below 0.",
+)
 
 
 def summarise(runs: Sequence[Run]) -> Summary:
@@ -89,14 +120,12 @@ def _agreement(scores: Mapping[str, Mapping[str, Sequence[float]]]) -> Claim | N
     numbers: dict[str, Number] = {"median share of DER": median, "games": len(shares)}
     numbers |= {f"share of DER, {game}": share for game, share in shares.items()}
     return Claim(
-        "After 100,000 steps our Rainbow scores what data-efficient Rainbow was published with.",
-        "reproduced" if AGREEMENT[0] <= median <= AGREEMENT[1] else "not-reproduced",
+        AGREES,
+        {AS_STATED: "holds" if AGREEMENT[0] <= median <= AGREEMENT[1] else "contradicted"},
         numbers,
-        "Our sentence, against van Hasselt et al. (2019). (ours − random)/(DER − random), ours the "
-        f"mean over seeds, {LEAST_SEEDS} or more; it holds if the median over games lies in "
-        f"[{AGREEMENT[0]}, {AGREEMENT[1]}]. Stated before the runs.",
-        ["median share of DER", "games"],
-        source=OURS,
+        len(shares),
+        note="The sample is one of games.",
+        key_numbers=["median share of DER", "games"],
     )
 
 
@@ -128,10 +157,7 @@ def _freeway_crossings(by_agent: Mapping[str, Sequence[Run]]) -> Claim:
 
     share = {agent: counts[agent] / len(runs) for agent, runs in by_agent.items()}
     return _freeway_claim(
-        "On Freeway, more seeds of rainbow-ez than of rainbow-eps have learned to cross after "
-        "30,000 steps.",
-        f"The final agent crosses {LEAST_CROSSINGS:g} times or more an episode. Fisher's exact "
-        "test, two-sided.",
+        CROSSES,
         numbers,
         p_value,
         share[EZ] - share[EPS],
@@ -163,10 +189,7 @@ def _freeway_steps(by_agent: Mapping[str, Sequence[Run]]) -> Claim:
         for agent, found in steps.items()
     }
     return _freeway_claim(
-        "On Freeway, rainbow-ez first crosses often after fewer steps than rainbow-eps.",
-        f"Steps until the first training episode of {LEAST_CROSSINGS:g} crossings or more, to the "
-        "next report, every 1,000 steps; runs without one are censored at 30,000. Log-rank test, "
-        "two-sided.",
+        CROSSES_SOONER,
         numbers,
         p_value,
         mean[EPS] - mean[EZ],
@@ -175,31 +198,29 @@ def _freeway_steps(by_agent: Mapping[str, Sequence[Run]]) -> Claim:
 
 
 def _freeway_claim(
-    claim: str,
-    note: str,
+    statement: Statement,
     numbers: dict[str, Number],
     p_value: Callable[[str, str], float],
     gain: float,
     by_agent: Mapping[str, Sequence[Run]],
 ) -> Claim:
     """Judged by `rainbow-ez` against `rainbow-eps`; other pairs are shown for comparison."""
-    p = p_value(EZ, EPS)
-    verdict: Verdict = "reproduced" if p < LEVEL and gain > 0.0 else "not-reproduced"
-    decided = "undecided" if p >= LEVEL else "it holds" if gain > 0.0 else "the opposite holds"
+    is_decided = p_value(EZ, EPS) < LEVEL
+    side: Side = "undecided" if not is_decided else "holds" if gain > 0.0 else "contradicted"
     pairs = [(EZ, EPS), (EZ_BUDGET, EPS), (EZ, PLAIN), (EPS, PLAIN)]
     for one, other in pairs:
         if one in by_agent and other in by_agent:
             numbers[f"p, {one} against {other}"] = p_value(one, other)
     return Claim(
-        claim,
-        verdict,
+        statement,
+        {AS_STATED: side},
         numbers,
-        f"Our sentence. {note} {len(by_agent[EZ])} and {len(by_agent[EPS])} seeds; it holds below "
-        f"{LEVEL:g}: {decided}. The same budget of exploratory steps ({EZ_BUDGET}) is a control. "
-        "Stated before the runs.",
-        [name for name in numbers if name.endswith((EZ, EPS)) and not name.startswith("p, ")]
+        min(len(by_agent[agent]) for agent in (EZ, EPS)),
+        note=f"The same budget of exploratory steps ({EZ_BUDGET}) is a control.",
+        key_numbers=[
+            name for name in numbers if name.endswith((EZ, EPS)) and not name.startswith("p, ")
+        ]
         + [f"p, {EZ} against {EPS}"],
-        source=OURS,
     )
 
 
@@ -235,16 +256,13 @@ def _no_loss(scores: Mapping[str, Mapping[str, Sequence[float]]]) -> Claim | Non
     for game, (above, below) in pairs.items():
         numbers[f"difference, {game}"] = stratified_difference_interval([(above, below)])
     holds = interval.low > -LARGEST_LOSS
-    decided = "it holds" if holds else "contradicted" if interval.high < 0.0 else "undecided"
+    side: Side = "holds" if holds else "contradicted" if interval.high < 0.0 else "undecided"
     return Claim(
-        "Elsewhere rainbow-ez loses nothing against rainbow-eps.",
-        "reproduced" if holds else "not-reproduced",
+        NO_LOSS,
+        {AS_STATED: side},
         numbers,
-        "Our reading of the paper's 'little to no loss in performance on the rest of the suite'. "
-        "Human-normalised scores, averaged over games; t intervals over runs. It holds if the "
-        f"interval lies above −{LARGEST_LOSS:g}: {decided}. Stated before the runs.",
-        ["mean difference", "games"],
-        source="paper, Section 5.2",
+        min(sum(map(len, scores)) for scores in zip(*pairs.values(), strict=True)),
+        key_numbers=["mean difference", "games"],
     )
 
 
@@ -397,6 +415,7 @@ STUDY = RunStudy(
     id="atari100k",
     title="Rainbow on Atari-100k, beside published scores",
     shows="our Rainbow beside data-efficient Rainbow as published, and εz beside ε, on real Atari",
+    statements=(AGREES, CROSSES, CROSSES_SOONER, NO_LOSS),
     criteria={
         "agreement": list(AGREEMENT),
         "least_seeds": LEAST_SEEDS,

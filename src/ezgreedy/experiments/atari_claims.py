@@ -1,10 +1,10 @@
 """What do the walks of `atari-exploration` show? The sentences are ours: the paper has none."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from ezgreedy.experiments.atari_conditions import EPS, Found, judged, policies, share
-from ezgreedy.findings.claims import OURS, Claim, Number, names_with, verdict_of
-from ezgreedy.findings.intervals import sign
+from ezgreedy.findings.claims import OURS, Claim, Number, Statement, names_with
+from ezgreedy.findings.judging import Side, above
 
 FREEWAY = "Freeway"
 
@@ -13,6 +13,44 @@ _BUDGETS = (
     "εz-greedy in the shares below, so that here it also moves more often; only ε = 1 compares "
     "repeating alone."
 )
+
+FREEWAY_REWARDS = Statement(
+    "Under pure exploration (ε = 1), εz-greedy finds more reward per episode than ε-greedy on "
+    "Freeway.",
+    OURS,
+    "At μ = 2 and every cap, the interval of the difference over seeds lies above 0.",
+)
+
+
+def statements(epsilon: float) -> dict[str, Statement]:
+    """The sentences about all games at one ε, by name."""
+    where = "Under pure exploration (ε = 1)" if epsilon == 1.0 else f"At ε = {epsilon:g}"
+    balance = (
+        "A game counts if the whole interval of the difference over seeds lies on one side of 0; "
+        "it holds if the interval of the balance over games lies above 0, at μ = 2 and every cap."
+    )
+    return {
+        "rewards": Statement(
+            f"{where}, εz-greedy finds more reward per episode than ε-greedy on more games than it "
+            "finds less.",
+            OURS,
+            balance,
+        ),
+        "firsts": Statement(
+            f"{where}, εz-greedy meets its first positive reward sooner than ε-greedy on more "
+            "games than later.",
+            OURS,
+            "Steps from the beginning of a walk, over all its episodes; a walk without a reward "
+            f"counts with all its steps. {balance}",
+        ),
+        "places": Statement(
+            f"{where}, εz-greedy visits more distinct screen cells than ε-greedy in the typical "
+            "game.",
+            OURS,
+            "Geometric mean over games of the ratio of distinct screen cells within the counted "
+            "steps: the interval over games lies above 1, at μ = 2 and every cap.",
+        ),
+    }
 
 
 def claims(found: Found) -> list[Claim]:
@@ -40,23 +78,16 @@ def _claim_of_freeway(found: Found) -> Claim:
         if policy != EPS:
             numbers[f"difference to ε-greedy, {policy}"] = entry["more_return"]
     chosen = judged(found.settings)
-    signs = [
-        sign(found.conditions[FREEWAY, 1.0, policy]["more_return"], found.num_seeds)
-        for policy in chosen
-    ]
     return Claim(
-        "Under pure exploration (ε = 1), εz-greedy finds more reward per episode than ε-greedy on "
-        "Freeway.",
-        verdict_of([side > 0 for side in signs]),
+        FREEWAY_REWARDS,
+        {policy: above(found.conditions[FREEWAY, 1.0, policy]["more_return"]) for policy in chosen},
         numbers,
-        f"Our sentence, for a game in which going up for long is what pays. {_judging(found)} it "
-        "holds where the whole interval of the difference lies above 0, of three seeds or more. "
-        f"{_decided(chosen, signs)}",
-        [
+        found.num_seeds,
+        note="In this game, going up for long is what pays.",
+        key_numbers=[
             f"return per episode, {EPS}",
             *(f"difference to ε-greedy, {policy}" for policy in chosen),
         ],
-        source=OURS,
     )
 
 
@@ -64,19 +95,13 @@ def _claim_of_rewards(found: Found, epsilon: float) -> Claim:
     return _claim_over_games(
         found,
         epsilon,
+        "rewards",
         {
             "games with more": "more_reward",
             "games with less": "less_reward",
             "(more − less) / games": "reward_balance",
         },
         ("reward_balance", 0.0),
-        claim="εz-greedy finds more reward per episode than ε-greedy on more games than it finds "
-        "less.",
-        note="A game counts if the whole interval of the difference over seeds lies on one side of "
-        "0 (of fewer than three seeds none does). With few seeds chance alone puts it there: of "
-        "games without a difference in one of four with three seeds and in one of seven with five, "
-        "and more often on the side of less where rewards are rare and large. It holds if the "
-        "interval of the balance over games lies above 0.",
     )
 
 
@@ -84,16 +109,13 @@ def _claim_of_first_rewards(found: Found, epsilon: float) -> Claim:
     return _claim_over_games(
         found,
         epsilon,
+        "firsts",
         {
             "games sooner": "sooner_reward",
             "games later": "later_reward",
             "(sooner − later) / games": "first_balance",
         },
         ("first_balance", 0.0),
-        claim="εz-greedy meets its first positive reward sooner than ε-greedy on more games than "
-        "later.",
-        note="Steps from the beginning of a walk, over all its episodes; a walk without a reward "
-        "counts with all its steps. Counted and judged as rewards are.",
     )
 
 
@@ -101,28 +123,24 @@ def _claim_of_places(found: Found, epsilon: float) -> Claim:
     return _claim_over_games(
         found,
         epsilon,
+        "places",
         {
             "screen cells, ratio εz/ε": "cells_ratio",
             "memory contents, ratio εz/ε": "memories_ratio",
         },
         ("cells_ratio", 1.0),
-        claim="εz-greedy visits more distinct screen cells than ε-greedy in the typical game.",
-        note=f"Distinct places within {found.settings['num_steps']:,} steps (their number does not "
-        "grow in proportion to steps, so it is told of no other); geometric means over "
-        "games of the ratio, with intervals over games. It holds if that of screen cells lies "
-        "above 1. Clocks in memory make nearly every step a new content wherever anything moves, "
-        "so that memory says little.",
+        "The number of distinct places does not grow in proportion to steps. Clocks in memory make "
+        "nearly every step a new content wherever anything moves, so that memory says little.",
     )
 
 
 def _claim_over_games(
     found: Found,
     epsilon: float,
+    name: str,
     shown: Mapping[str, str],
     judged_by: tuple[str, float],
-    *,
-    claim: str,
-    note: str,
+    note: str = "",
 ) -> Claim:
     """A claim about all games at one ε: the named entries of every policy, judged at one μ.
 
@@ -136,27 +154,15 @@ def _claim_over_games(
             numbers[f"{policy}: share of exploratory steps"] = share(epsilon, law)
     chosen = judged(found.settings)
     key, neutral = judged_by
-    intervals = [found.overall[epsilon, policy][key] for policy in chosen]
-    signs = [int(each.low > neutral) - int(each.high < neutral) for each in intervals]
-    budgets = "" if epsilon == 1.0 else f" {_BUDGETS.format(epsilon, 100.0 * epsilon)}"
-    where = "Under pure exploration (ε = 1)" if epsilon == 1.0 else f"At ε = {epsilon:g}"
+    readings: dict[str, Side] = {
+        policy: above(found.overall[epsilon, policy][key], neutral) for policy in chosen
+    }
+    budgets = "" if epsilon == 1.0 else _BUDGETS.format(epsilon, 100.0 * epsilon)
     return Claim(
-        f"{where}, {claim}",
-        verdict_of([side > 0 for side in signs]),
+        statements(epsilon)[name],
+        readings,
         numbers,
-        f"Our sentence: the paper does not measure exploration alone. {note}{budgets} "
-        f"{_judging(found)} the other μ are for comparison. {_decided(chosen, signs)}",
-        [name for name in names_with(numbers, *chosen) if name.split(": ")[0] in chosen],
-        source=OURS,
+        len(found.settings["games"]),
+        note=" ".join(part for part in (note, budgets) if part),
+        key_numbers=[n for n in names_with(numbers, *chosen) if n.split(": ")[0] in chosen],
     )
-
-
-def _decided(policies: Sequence[str], signs: Sequence[int]) -> str:
-    """The outcome in words: "not reproduced" may also mean undecided."""
-    words = {1: "it holds", 0: "undecided", -1: "the opposite holds"}
-    told = [f"{words[side]} at {policy}" for policy, side in zip(policies, signs, strict=True)]
-    return f"{'; '.join(told).capitalize()}."
-
-
-def _judging(found: Found) -> str:
-    return f"Judged at μ = {found.settings['judged_mu']:g}, at every cap;"

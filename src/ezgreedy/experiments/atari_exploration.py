@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ezgreedy import requirements as require
-from ezgreedy.experiments.atari_claims import FREEWAY, claims
+from ezgreedy.experiments.atari_claims import FREEWAY, FREEWAY_REWARDS, claims, statements
 from ezgreedy.experiments.atari_conditions import Found, cell_name, duration_law, judged, policies
 from ezgreedy.experiments.experiment import Cell, Experiment, Record, Settings
 from ezgreedy.findings.claims import Summary
@@ -115,6 +115,10 @@ EXPERIMENT = Experiment(
     },
     full={"num_steps": 100_000},
     num_seeds=5,
+    statements=(
+        FREEWAY_REWARDS,
+        *(s for epsilon in SETTINGS["epsilons"] for s in statements(epsilon).values()),
+    ),
     num_quick_seeds=3,
     cost_seconds=14_400.0,
     cells=cells,

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ezgreedy import requirements as require
-from ezgreedy.findings.claims import Summary
+from ezgreedy.findings.claims import Statement, Summary
 from ezgreedy.packages import require_installed
 
 Settings = Mapping[str, Any]
@@ -50,6 +50,7 @@ class Experiment:
         id: name on the command line and of the directory.
         title: heading, with its place in the paper.
         shows: one line on what it shows.
+        statements: sentences that it judges, with their criteria, in the order of its claims.
         settings: the paper's settings and a named default for every choice it leaves open, as
             JSON values.
         quick: settings that differ in a quick run.
@@ -80,6 +81,7 @@ class Experiment:
     quick: Settings = field(default_factory=dict)
     full: Settings = field(default_factory=dict)
     num_quick_seeds: int = 2
+    statements: Sequence[Statement] = ()
     extra: str = ""
     modules: Sequence[str] = ()
 
@@ -123,3 +125,8 @@ def results_by_cell(records: Sequence[Record]) -> dict[str, list[Mapping[str, An
     for record in records:
         cells.setdefault(record.cell, []).append(record.result)
     return cells
+
+
+def fewest_seeds(results: Mapping[str, Sequence[Any]]) -> int:
+    """The number of seeds of every cell; of cells with different numbers, the smallest."""
+    return min(map(len, results.values()))

@@ -18,12 +18,14 @@ from ezgreedy.experiments.experiment import (
     Experiment,
     Record,
     Settings,
+    fewest_seeds,
     results_by_cell,
 )
 from ezgreedy.exploration.durations import Fixed, Zeta
 from ezgreedy.exploration.ez_greedy import EZGreedy
-from ezgreedy.findings.claims import OURS, Claim, Number, Summary, verdict_of
+from ezgreedy.findings.claims import AS_STATED, OURS, Claim, Number, Statement, Summary
 from ezgreedy.findings.intervals import Interval, mean_interval, ratio_interval
+from ezgreedy.findings.judging import above, all_of, below
 from ezgreedy.findings.maps import ColourScale, Maps
 
 SETTINGS: dict[str, Any] = {
@@ -45,6 +47,35 @@ POLICIES = {"eps": "ε-greedy", "ez": "εz-greedy"}
 
 # A walk that visits more than this share of the cells outside the band has not "hardly" left it.
 _HARDLY = 0.1
+
+BAND = Statement(
+    "For ε ≤ 0.5, ε-greedy is exceedingly unlikely to reach states outside a narrow band around "
+    "the greedy policy.",
+    "paper, Section 4 and Figure 1b",
+    "At every ε ≤ 0.5, a walk of ε-greedy visits less than a tenth of the cells more than "
+    f"{SETTINGS['band_half_width']} columns from the greedy path: the interval of the share lies "
+    "below 0.1.",
+)
+EFFICIENCY = Statement(
+    "Exploring persistently with a directed policy leads to more efficient exploration of the "
+    "space at various values of ε (below 1).",
+    "paper, Section 4 and Figure 1a",
+    "At every ε ≤ 0.75, the mean number of steps to the first visit is smaller with εz-greedy, "
+    "over all cells and over the two bottom corners: the interval of the ratio εz/ε lies below 1.",
+)
+CORNERS = Statement(
+    "Even at ε = 1, ε-greedy requires a large number of steps to ever visit the bottom corners of "
+    "the grid; εz-greedy needs fewer.",
+    "paper, Section 4 and Figure 1b",
+    "ε-greedy's mean number of steps to the first visit of the bottom corners is more than half of "
+    "the walk, and the interval of the ratio εz/ε lies below 1.",
+)
+WHOLE_SPACE = Statement(
+    "At ε = 1 too, εz-greedy explores the space as a whole more efficiently.",
+    OURS,  # the paper says "at various values of ε" without values or a measure
+    "The interval of the ratio εz/ε of the mean number of steps to the first visit, over all "
+    "cells, lies below 1.",
+)
 
 
 def cells(settings: Settings) -> list[Cell]:
@@ -132,19 +163,14 @@ def _claim_of_the_band(settings: Settings, results: Results, rng: np.random.Gene
             shares = mean_interval(walks, rng)
             numbers[f"ε = {epsilon:g}: share visited, {label}"] = shares
             if policy == "eps":
-                stays.append(shares.high < _HARDLY)
-    width = settings["band_half_width"]
+                stays.append(below(shares, _HARDLY))
     return Claim(
-        "For ε ≤ 0.5, ε-greedy is exceedingly unlikely to reach states outside a narrow band "
-        "around the greedy policy.",
-        verdict_of(stays),
+        BAND,
+        {AS_STATED: all_of(stays)},
         numbers,
-        f"Share of the cells more than {width} columns from the greedy path that a walk of "
-        f"{settings['num_steps']} steps visits; it holds at an ε if ε-greedy's whole interval "
-        f"lies below {_HARDLY:g}. How narrow and how unlikely are not said, and at ε = 0.5 "
-        "the answer depends on it.",
-        [name for name in numbers if name.endswith(POLICIES["eps"])],
-        source="paper, Section 4 and Figure 1b",
+        fewest_seeds(results),
+        note="How narrow and how unlikely are not said, and at ε = 0.5 the answer depends on it.",
+        key_numbers=[name for name in numbers if name.endswith(POLICIES["eps"])],
     )
 
 
@@ -155,31 +181,23 @@ def _claim_of_efficiency(settings: Settings, results: Results, rng: np.random.Ge
         for measure in ("all_cells", "bottom_corners"):
             compared = _compared(results, epsilon, measure, rng)
             numbers |= _named(compared, epsilon, measure)
-            is_better.append(compared["ratio εz/ε"].high < 1.0)
+            is_better.append(below(compared["ratio εz/ε"], 1.0))
     return Claim(
-        "Exploring persistently with a directed policy leads to more efficient exploration of the "
-        "space at various values of ε (below 1).",
-        verdict_of(is_better),
+        EFFICIENCY,
+        {AS_STATED: all_of(is_better)},
         numbers,
-        "Mean steps to the first visit, over all cells and over the two bottom corners; it holds "
-        "where the whole interval of the ratio lies below 1.",
-        [name for name in numbers if name.endswith("all cells, ratio εz/ε")],
-        source="paper, Section 4 and Figure 1a",
+        fewest_seeds(results),
+        key_numbers=[name for name in numbers if name.endswith("all cells, ratio εz/ε")],
     )
 
 
 def _claim_of_the_corners(settings: Settings, results: Results, rng: np.random.Generator) -> Claim:
     compared = _compared(results, 1.0, "bottom_corners", rng)
     numbers = _named(compared, 1.0, "bottom_corners")
-    is_large = compared["ε-greedy"].low > settings["num_steps"] / 2
+    is_large = above(compared["ε-greedy"], settings["num_steps"] / 2)
+    side = all_of([is_large, below(compared["ratio εz/ε"], 1.0)])
     return Claim(
-        "Even at ε = 1, ε-greedy requires a large number of steps to ever visit the bottom corners "
-        "of the grid; εz-greedy needs fewer.",
-        verdict_of([is_large, compared["ratio εz/ε"].high < 1.0]),
-        numbers,
-        "Large is read as more than half of the walk.",
-        list(numbers),
-        source="paper, Section 4 and Figure 1b",
+        CORNERS, {AS_STATED: side}, numbers, fewest_seeds(results), key_numbers=list(numbers)
     )
 
 
@@ -187,14 +205,18 @@ def _claim_of_the_mean(results: Results, rng: np.random.Generator) -> Claim:
     compared = _compared(results, 1.0, "all_cells", rng)
     numbers = _named(compared, 1.0, "all_cells")
     return Claim(
-        "At ε = 1 too, εz-greedy explores the space as a whole more efficiently.",
-        verdict_of([compared["ratio εz/ε"].high < 1.0]),
+        WHOLE_SPACE,
+        {AS_STATED: below(compared["ratio εz/ε"], 1.0)},
         numbers,
-        "Mean steps to the first visit over all cells. Long repeats stand still at a wall, so on "
-        "this measure pure exploration gains nothing from them in an open room.",
-        list(numbers),
-        source=OURS,  # the paper says "at various values of ε" without values or a measure
+        fewest_seeds(results),
+        note="Long repeats stand still at a wall, so on this measure pure exploration gains "
+        "nothing from them in an open room.",
+        key_numbers=list(numbers),
     )
+
+
+def _num_seeds(results: Results) -> int:
+    return min(map(len, results.values()))
 
 
 def _compared(
@@ -235,6 +257,7 @@ EXPERIMENT = Experiment(
     settings=SETTINGS,
     quick={"epsilons": [0.1, 0.5, 1.0]},
     num_seeds=20,
+    statements=(BAND, EFFICIENCY, CORNERS, WHOLE_SPACE),
     cost_seconds=60.0,
     cells=cells,
     run_seed=run_seed,

@@ -16,11 +16,13 @@ from ezgreedy.experiments.experiment import (
     Experiment,
     Record,
     Settings,
+    fewest_seeds,
     results_by_cell,
 )
 from ezgreedy.experiments.readings import POLICIES
-from ezgreedy.findings.claims import Claim, Number, Summary, names_with, verdict_of
+from ezgreedy.findings.claims import Claim, Number, Statement, Summary, names_with
 from ezgreedy.findings.intervals import mean_interval
+from ezgreedy.findings.judging import Side, above
 
 SOURCE = "paper, Section 5.1 and Figure 3c"
 
@@ -62,6 +64,14 @@ SETTINGS: dict[str, Any] = {
 
 _DEFAULT = "as the basis's authors"
 
+PERFORMANCE = Statement(
+    "MountainCar: εz-greedy provides significantly improved performance.",
+    SOURCE,
+    f"The interval of the difference εz − ε of the mean return of the first "
+    f"{SETTINGS['early_episodes']} episodes lies above 0.",
+)
+COVERAGE = study.coverage_statement("MountainCar", SOURCE)
+
 
 def cells(settings: Settings) -> list[Cell]:
     """Both policies under the default and under every other reading, and their maps."""
@@ -98,7 +108,7 @@ def summarise(settings: Settings, records: Sequence[Record]) -> Summary:
     names = [_DEFAULT, *settings["readings"]]
     claims = [
         _claim_of_performance(settings, results, names, rng),
-        study.coverage_claim("MountainCar", results, {"map": ("eps, map", "ez, map")}, rng, SOURCE),
+        study.coverage_claim(COVERAGE, results, {"map": ("eps, map", "ez, map")}, rng),
     ]
     shown = [
         (_DEFAULT, "returns", "return"),
@@ -138,7 +148,7 @@ def _claim_of_performance(
 ) -> Claim:
     early = settings["early_episodes"]
     numbers: dict[str, Number] = {}
-    is_better = []
+    readings: dict[str, Side] = {}
     for name in names:
         runs = {p: study.finished(results[f"{p}, {name}"]) for p in POLICIES}
         for policy, label in POLICIES.items():
@@ -155,16 +165,15 @@ def _claim_of_performance(
             runs["ez"][:, :early].mean(axis=1), runs["eps"][:, :early].mean(axis=1), rng
         )
         numbers[f"{name}: εz − ε, return of episodes 1–{early}"] = gain
-        is_better.append(gain.low > 0.0)
+        readings[name] = above(gain)
     return Claim(
-        "MountainCar: εz-greedy provides significantly improved performance.",
-        verdict_of(is_better),
+        PERFORMANCE,
+        readings,
         numbers,
-        f"Mean return of the first {early} episodes; it holds under a reading if the interval of "
-        "the difference lies above 0. Readings vary what the paper leaves open: step sizes α/‖c‖ "
-        "or α for all features, random or first greedy ties, weights 0 or N(0, 0.001) at first.",
+        fewest_seeds(results),
+        note="Readings vary what the paper leaves open: step sizes α/‖c‖ or α for all features, "
+        "random or first greedy ties, weights 0 or N(0, 0.001) at first.",
         key_numbers=names_with(numbers, "εz − ε"),
-        source=SOURCE,
     )
 
 
@@ -175,6 +184,7 @@ EXPERIMENT = Experiment(
     settings=SETTINGS,
     quick={"num_episodes": 20, "early_episodes": 20, "num_trials": 4, "step_limit": 2000},
     num_seeds=30,
+    statements=(PERFORMANCE, COVERAGE),
     cost_seconds=60.0,
     cells=cells,
     run_seed=run_seed,

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ezgreedy.experiments.experiment import Settings
+from ezgreedy.experiments.experiment import Settings, fewest_seeds
 from ezgreedy.experiments.readings import POLICIES
 from ezgreedy.exploration.durations import DurationLaw, Fixed, Zeta
 from ezgreedy.figures import colours
-from ezgreedy.findings.claims import Claim, Number, Verdict, names_with
+from ezgreedy.findings.claims import AS_STATED, Claim, Number, Statement, names_with
 from ezgreedy.findings.intervals import Interval, mean_interval, ratio_interval
+from ezgreedy.findings.judging import all_of, below
 from ezgreedy.findings.maps import ColourScale
 from ezgreedy.findings.panels import Curve, Panel
 from ezgreedy.requirements import FloatArray
@@ -182,21 +183,31 @@ def difference_interval(above: FloatArray, below: FloatArray, rng: np.random.Gen
     return Interval(first.value - second.value, first.low - second.high, first.high - second.low)
 
 
+def coverage_statement(place: str, source: str) -> Statement:
+    """That "coverage is significantly better" in a domain, where the paper says so."""
+    return Statement(
+        f"{place}: εz-greedy gives significantly better coverage of the state space than ε-greedy "
+        "under pure exploration (ε = 1).",
+        source,
+        "Mean number of steps to the first visit over all bins, where a bin that is never visited "
+        "counts as the number of steps, as in the paper: the interval of the ratio εz/ε lies below "
+        "1 in every map.",
+    )
+
+
 def coverage_claim(
-    place: str,
+    statement: Statement,
     results: Results,
     cells: Mapping[str, tuple[str, str]],
     rng: np.random.Generator,
-    source: str,
 ) -> Claim:
-    """Judges "significantly better coverage" by the mean first-visit time over all bins.
+    """Judges coverage by the mean first-visit time over all bins.
 
     Args:
-        place: name of the domain.
+        statement: what `coverage_statement` gave.
         results: results of all cells.
         cells: for every map, the names of its ε- and its εz-greedy cell.
         rng: random generator of the resamples.
-        source: where the paper says this.
     """
     numbers: dict[str, Number] = {}
     is_better = []
@@ -214,15 +225,11 @@ def coverage_claim(
             )
         ratio = ratio_interval(trials(results[ez], "means"), trials(results[eps], "means"), rng)
         numbers[f"{name}: ratio εz/ε of mean first visits"] = ratio
-        is_better.append(ratio.high < 1.0)
-    verdict: Verdict = "reproduced" if all(is_better) else "not-reproduced"
+        is_better.append(below(ratio, 1.0))
     return Claim(
-        f"{place}: εz-greedy gives significantly better coverage of the state space than ε-greedy "
-        "under pure exploration (ε = 1).",
-        verdict,
+        statement,
+        {AS_STATED: all_of(is_better)},
         numbers,
-        "Mean steps to the first visit over all bins, never-visited bins counted as the number of "
-        "steps, as in the paper; it holds if the whole interval of the ratio lies below 1.",
+        fewest_seeds(results),
         key_numbers=names_with(numbers, "ratio εz/ε"),
-        source=source,
     )

@@ -14,7 +14,7 @@ from typing import Any
 
 from ezgreedy import __version__
 from ezgreedy import requirements as require
-from ezgreedy.findings.claims import Summary
+from ezgreedy.findings.claims import Statement, Summary
 from ezgreedy.findings.finding import Finding, write_finding
 from ezgreedy.results.runs import Run, read_run, run_directories
 from ezgreedy.runs.output_paths import require_apart
@@ -31,6 +31,7 @@ class RunStudy:
         id: name on the command line and of the directory.
         title: heading.
         shows: one line on what it shows.
+        statements: sentences that it judges, with their criteria.
         criteria: numbers that decide verdicts, by name.
         commands: commands that make the runs.
         summarise: runs ↦ claims, tables and figure data; claims with missing runs are left out.
@@ -40,6 +41,7 @@ class RunStudy:
     id: str
     title: str
     shows: str
+    statements: Sequence[Statement]
     criteria: Mapping[str, Any]
     commands: Sequence[str]
     summarise: Callable[[Sequence[Run]], Summary]

@@ -299,6 +299,6 @@ def _records(run: PlannedRun) -> tuple[list[Record], float]:
 
 
 def _verdicts(summary: Summary) -> str:
-    verdicts = [claim.verdict for claim in summary.claims]
+    verdicts = [claim.verdict or "without a verdict" for claim in summary.claims]
     counts = {verdict: verdicts.count(verdict) for verdict in dict.fromkeys(verdicts)}
     return ", ".join(f"{count} {verdict}" for verdict, count in counts.items()) or "no claims"

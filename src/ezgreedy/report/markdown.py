@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from ezgreedy.findings.claims import Claim
 from ezgreedy.findings.finding import Finding
+from ezgreedy.findings.paper_inventory import ITEMS
 from ezgreedy.findings.paper_tables import table_cells
 from ezgreedy.report import wording
 from ezgreedy.report.atlas import Atlas, Difference
@@ -14,7 +15,7 @@ from ezgreedy.report.deep import (
     seeds_told,
     told,
 )
-from ezgreedy.report.study import Study
+from ezgreedy.report.study import Row, Study, count
 from ezgreedy.report.suite_scores import (
     MEASURES_HEADER,
     Comparison,
@@ -53,30 +54,63 @@ def _opening(study: Study) -> Iterator[str]:
     )
     yield ""
     if study.findings:
-        for verdict, count in study.counts.items():
-            words = wording.VERDICT_WORDS[verdict]
-            yield f"- **{count}** {words}: {wording.VERDICT_MEANINGS[verdict]}"
-        yield ""
+        yield from _counts(study)
+
+
+def _counts(study: Study) -> Iterator[str]:
+    """The number of statements with each outcome, the paper's and ours apart."""
+    yield " ".join(study.sentences)
+    yield ""
+    paper, ours = count(study.papers), count(study.ours)
+    rows = [
+        (f"**{words}**", str(paper.verdicts[verdict]), str(ours.verdicts[verdict]), meaning)
+        for verdict, words in wording.VERDICT_WORDS.items()
+        for meaning in [wording.VERDICT_MEANINGS[verdict]]
+    ]
+    few = str(paper.too_few_seeds), str(ours.too_few_seeds)
+    rows += [
+        (f"**{wording.NO_VERDICT}**", *few, wording.NO_VERDICT_MEANING),
+        ("**not run**", str(paper.not_judged), str(ours.not_judged), wording.NOT_RUN_MEANING),
+    ]
+    yield from _table(("outcome", "the paper's claims", "ours", "meaning"), rows)
 
 
 def _verdicts(study: Study) -> Iterator[str]:
+    head = ("claim", "where", "experiment", "our numbers", "verdict", "seeds")
+    yield "## The paper's claims"
+    yield ""
+    yield from _table(head, map(_verdict_row, study.papers))
+    yield "## The rest of the paper"
+    yield ""
     rows = [
         (
-            claim.claim,
-            f"[{finding.id}](#{finding.id})",
-            "<br>".join(_named(name, claim) for name in wording.key_numbers(claim)),
-            f"**{wording.VERDICT_WORDS[claim.verdict]}**",
-            str(finding.seeds),
+            item.says,
+            item.place,
+            f"`{item.held_by}`" if item.held_by else f"not run: {item.not_run}",
+            f"`{item.command}`" if item.command else "",
         )
-        for finding in study.findings
-        for claim in finding.claims
+        for item in ITEMS
     ]
-    rows += [
-        (experiment.title, f"`{experiment.id}`", "", "not run", "") for experiment in study.not_run
-    ]
-    yield "## Verdicts"
+    yield from _table(("what", "where", "held by", "command"), rows)
+    yield "## Our own statements"
     yield ""
-    yield from _table(("claim", "experiment", "our numbers", "verdict", "seeds"), rows)
+    yield from _table(head, map(_verdict_row, study.ours))
+
+
+def _verdict_row(row: Row) -> tuple[str, ...]:
+    if row.claim is None:
+        why = "not run" if not row.is_run else "not judged: runs are missing"
+        place = row.statement.place
+        return row.statement.claim, place, f"`{row.experiment}`", "", f"{why}: `{row.command}`", ""
+    claim = row.claim
+    return (
+        claim.claim,
+        row.statement.place,
+        f"[{row.experiment}](#{row.experiment})",
+        "<br>".join(_named(name, claim) for name in wording.key_numbers(claim)),
+        f"**{wording.verdict(claim)}**",
+        str(claim.num_seeds),
+    )
 
 
 def _named(name: str, claim: Claim) -> str:
@@ -122,7 +156,15 @@ def _section(finding: Finding, study: Study) -> Iterator[str]:
 def _claim(claim: Claim) -> Iterator[str]:
     yield f"### {claim.claim}"
     yield ""
-    yield f"**{wording.VERDICT_WORDS[claim.verdict].capitalize()}.** {claim.note}".rstrip()
+    yield f"**{wording.verdict(claim).capitalize()}.** {claim.note}".rstrip()
+    yield ""
+    place = claim.statement.place or "ours, not the paper's"
+    yield f"- Source: {place}"
+    amended = f" *{claim.statement.amended}*" if claim.statement.amended else ""
+    yield f"- Criterion: {claim.statement.criterion}{amended}"
+    for title, found in (("Readings", claim.readings), ("Controls", claim.controls)):
+        if found:
+            yield f"- {title}: " + "; ".join(f"{name}: {side}" for name, side in found.items())
     yield ""
     rows = [(name, wording.written(number)) for name, number in claim.numbers.items()]
     yield from _table(("number", "value"), rows)

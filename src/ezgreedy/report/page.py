@@ -19,9 +19,10 @@ from ezgreedy.figures import style
 from ezgreedy.findings.claims import Number
 from ezgreedy.findings.interactive import Block
 from ezgreedy.findings.intervals import Interval
+from ezgreedy.findings.paper_inventory import ITEMS
 from ezgreedy.findings.paper_tables import table_cells
 from ezgreedy.report import deep, deep_curves, suite_curves, wording
-from ezgreedy.report.study import Study
+from ezgreedy.report.study import Study, count
 from ezgreedy.report.suite_scores import (
     MEASURES_HEADER,
     SuiteScores,
@@ -41,7 +42,7 @@ _SCRIPTS = ("page.js", "tables.js", "explorer.js")  # joined in this order
 _NUM_MAP_COLOURS = 11
 _MOST_RUNS = 300  # listed one by one
 # An answer looks like the nearest verdict.
-_ANSWER_LOOKS = {"yes": "reproduced", "no": "not-reproduced", "open": "not-run"}
+_ANSWER_LOOKS = {"yes": "reproduced", "no": "contradicted", "open": "not-run"}
 _MEDIA_TYPES = {".svg": "image/svg+xml", ".png": "image/png"}
 
 
@@ -63,6 +64,7 @@ def page(study: Study) -> str:
         duration=duration,
         counted=wording.counted,
         key_numbers=wording.key_numbers,
+        sides=wording.sides,
         json=_json,
         deep_id=deep_id,
         suite_id=suite_id,
@@ -81,6 +83,9 @@ def page(study: Study) -> str:
         study=study,
         words=wording.VERDICT_WORDS,
         meanings=wording.VERDICT_MEANINGS,
+        wording=wording,
+        counts=(("The paper's claims", count(study.papers)), ("Our own", count(study.ours))),
+        items=ITEMS,
         version=__version__,
         style=_beside("page.css"),
         script=Markup("\n").join(map(_beside, _SCRIPTS)),

@@ -13,13 +13,15 @@ from typing import Any, NamedTuple, get_args
 from ezgreedy import requirements as require
 from ezgreedy.experiments import registry
 from ezgreedy.experiments.run_study import run_studies
-from ezgreedy.findings.claims import Verdict
+from ezgreedy.findings.claims import Claim, Statement
 from ezgreedy.findings.finding import (
     SUMMARY_FILE,
     Finding,
     naming_the_summary,
     read_finding,
 )
+from ezgreedy.findings.judging import Verdict
+from ezgreedy.findings.paper_inventory import ITEMS
 from ezgreedy.report.atlas import Atlas, atlas_from_json
 from ezgreedy.report.deep import DeepStudy, read_deep_study
 from ezgreedy.report.suite_scores import SuiteScores, suite_scores
@@ -37,6 +39,59 @@ class Known(NamedTuple):
     id: str
     title: str
     command: str
+    statements: Sequence[Statement] = ()
+
+
+class Row(NamedTuple):
+    """A statement in the table of all claims, judged or not.
+
+    Args:
+        statement: the sentence, its source and its criterion.
+        experiment: id of the experiment that judges it.
+        claim: what came out; None if it was not judged.
+        place: number of the claim in its experiment's section, from 1; 0 if it was not judged.
+        command: the command that would judge it; empty if it was judged.
+        is_run: whether the experiment was run.
+    """
+
+    statement: Statement
+    experiment: str
+    claim: Claim | None
+    place: int
+    command: str
+    is_run: bool
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """The claim's verdict; None if there is none."""
+        return None if self.claim is None else self.claim.verdict
+
+
+class Count(NamedTuple):
+    """How many statements of one source have each verdict, no verdict, or were not judged."""
+
+    verdicts: Mapping[Verdict, int]
+    too_few_seeds: int
+    not_judged: int
+
+    @property
+    def total(self) -> int:
+        """The number of statements."""
+        return sum(self.verdicts.values()) + self.too_few_seeds + self.not_judged
+
+    def told(self, whose: str) -> str:
+        """`Of the paper's 21 claims, 11 are reproduced, …`; README.md has these sentences."""
+        words = [
+            (self.verdicts["reproduced"], "is reproduced", "are reproduced"),
+            (self.verdicts["reading-dependent"], "depends on the reading", "depend on the reading"),
+            (self.verdicts["undecided"], "is undecided", "are undecided"),
+            (self.verdicts["contradicted"], "is contradicted", "are contradicted"),
+            (self.too_few_seeds, "has too few seeds", "have too few seeds"),
+            (self.not_judged, "was not run", "were not run"),
+        ]
+        told = [f"{number} {one if number == 1 else many}" for number, one, many in words if number]
+        listed = " and ".join([", ".join(told[:-1]), told[-1]]) if told[1:] else told[0]
+        return f"Of {whose} {self.total} claims, {listed}."
 
 
 @dataclass(frozen=True)
@@ -50,6 +105,7 @@ class Study:
         suites: scores of deep agents over suites of games.
         departures: how each experiment differs from its default, in words by experiment id.
         atlases: what exploration alone finds, by experiment id; only one experiment has an atlas.
+        rows: every statement of every experiment; empty if there are no findings at all.
     """
 
     findings: Sequence[Finding]
@@ -58,12 +114,40 @@ class Study:
     suites: Sequence[SuiteScores] = ()
     departures: Mapping[str, Sequence[str]] = field(default_factory=dict)
     atlases: Mapping[str, Atlas] = field(default_factory=dict)
+    rows: Sequence[Row] = ()
 
     @property
-    def counts(self) -> dict[Verdict, int]:
-        """The number of claims with each verdict."""
-        given = [claim.verdict for finding in self.findings for claim in finding.claims]
-        return {verdict: given.count(verdict) for verdict in VERDICTS}
+    def papers(self) -> list[Row]:
+        """The statements of the paper."""
+        return [row for row in self.rows if not row.statement.is_ours]
+
+    @property
+    def ours(self) -> list[Row]:
+        """The statements that are ours."""
+        return [row for row in self.rows if row.statement.is_ours]
+
+    @property
+    def sentences(self) -> list[str]:
+        """What came out: a sentence each for the paper's claims, what else it has, and ours."""
+        if not self.rows:
+            return []
+        not_run = sum(bool(item.not_run) for item in ITEMS)
+        rest = (
+            f"Of {len(ITEMS)} other figures, tables, definitions and sentences of the paper, "
+            f"{len(ITEMS) - not_run} are held by tests and {not_run} were not run."
+        )
+        ours = [count(self.ours).told("our own")] if self.ours else []
+        return [count(self.papers).told("the paper's"), rest, *ours]
+
+
+def count(rows: Sequence[Row]) -> Count:
+    """How many of these statements have each verdict."""
+    given = [row.verdict for row in rows]
+    return Count(
+        {verdict: given.count(verdict) for verdict in VERDICTS},
+        sum(row.claim is not None and row.verdict is None for row in rows),
+        sum(row.claim is None for row in rows),
+    )
 
 
 def read_study(*sources: Path) -> Study:
@@ -100,15 +184,39 @@ def read_study(*sources: Path) -> Study:
         suite_scores(deep.runs) if deep is not None else (),
         {finding.id: departures(finding) for finding in findings.values()},
         _atlases(findings),
+        _rows(known, {finding.id: finding for finding in findings.values()}),
     )
+
+
+def _rows(known: Mapping[str, Known], findings: Mapping[str, Finding]) -> list[Row]:
+    """All statements in the order of the experiments: those judged, then those that were not."""
+    if not findings:
+        return []
+    rows: list[Row] = []
+    for name in [*known, *(name for name in findings if name not in known)]:
+        claims = findings[name].claims if name in findings else ()
+        rows += [
+            Row(claim.statement, name, claim, place, "", True)
+            for place, claim in enumerate(claims, start=1)
+        ]
+        judged = {claim.claim for claim in claims}
+        if name in known:
+            rows += [
+                Row(statement, name, None, 0, known[name].command, name in findings)
+                for statement in known[name].statements
+                if statement.claim not in judged
+            ]
+    return rows
 
 
 def _known() -> dict[str, Known]:
     """All experiments in the order of the paper; duration laws of deep agents after the chain's."""
-    studies = {name: Known(name, s.title, s.command) for name, s in run_studies().items()}
+    studies = {
+        name: Known(name, s.title, s.command, s.statements) for name, s in run_studies().items()
+    }
     known: dict[str, Known] = {}
     for name, experiment in registry.experiments().items():
-        known[name] = Known(name, experiment.title, experiment.command)
+        known[name] = Known(name, experiment.title, experiment.command, experiment.statements)
         if name == _CHAIN_LAWS:
             known[_DEEP_LAWS] = studies.pop(_DEEP_LAWS)
     return known | studies

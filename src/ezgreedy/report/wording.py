@@ -10,21 +10,27 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from ezgreedy.findings.claims import Claim, Number, Verdict
+from ezgreedy.findings.claims import Claim, Number
 from ezgreedy.findings.intervals import Interval
+from ezgreedy.findings.judging import LEAST_FOR_A_VERDICT, Side, Verdict
 
 VERDICT_WORDS: Mapping[Verdict, str] = {
     "reproduced": "reproduced",
-    "reading-dependent": "reading-dependent",
-    "not-reproduced": "not reproduced",
+    "reading-dependent": "depends on the reading",
+    "undecided": "undecided",
+    "contradicted": "contradicted",
 }
+NO_VERDICT = "no verdict"
 
 # What each verdict means, for the reader of a table.
 VERDICT_MEANINGS: Mapping[Verdict, str] = {
-    "reproduced": "holds under every reading or condition that was tried",
-    "reading-dependent": "holds under some of the readings or conditions, not under others",
-    "not-reproduced": "holds under none",
+    "reproduced": "holds under every reading of what the paper leaves open",
+    "reading-dependent": "holds under some readings, not under others",
+    "undecided": "neither it nor the opposite is shown under any reading",
+    "contradicted": "holds under no reading; under at least one, the opposite is shown",
 }
+NOT_RUN_MEANING = "not run, or runs are missing"
+NO_VERDICT_MEANING = f"fewer than {LEAST_FOR_A_VERDICT} seeds"
 
 NARROW_SPACE = "\u202f"
 
@@ -63,6 +69,23 @@ def key_numbers(claim: Claim) -> dict[str, Number]:
     """The claim's key numbers, or its first few."""
     names = claim.key_numbers or list(claim.numbers)[:_NUM_KEY_NUMBERS]
     return {name: claim.numbers[name] for name in names}
+
+
+def verdict(claim: Claim) -> str:
+    """The claim's verdict in words."""
+    return NO_VERDICT if claim.verdict is None else VERDICT_WORDS[claim.verdict]
+
+
+def sides(found: Mapping[str, Side]) -> str:
+    """How many readings or controls lie on each side: `holds in 4 of 6, contradicted in 2`."""
+    given = list(found.values())
+    counts = {side: given.count(side) for side in ("holds", "undecided", "contradicted")}
+    of = f" of {len(given)}"
+    told: list[str] = []
+    for side, number in counts.items():
+        if number:
+            told.append(f"{side} in {number}{'' if told else of}")
+    return ", ".join(told)
 
 
 def setting(value: Any) -> str:

@@ -1,0 +1,39 @@
+"""README, REPRODUCTION.md and the page count the same claims: those of the committed summaries."""
+
+from pathlib import Path
+
+import pytest
+
+from ezgreedy.report.page import page
+from ezgreedy.report.study import Study, read_study
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def study() -> Study:
+    return read_study(ROOT / "results")
+
+
+def words(text: str) -> str:
+    return " ".join(text.split())
+
+
+@pytest.mark.parametrize("name", ["README.md", "REPRODUCTION.md"])
+def test_a_document_has_the_sentences_that_count_verdicts(name: str, study: Study) -> None:
+    text = words((ROOT / name).read_text(encoding="utf-8"))
+    assert len(study.sentences) == 3
+    for sentence in study.sentences:
+        assert sentence in text, f"{name} needs: {sentence}"
+
+
+def test_the_page_has_the_sentences_that_count_verdicts(study: Study) -> None:
+    text = words(page(study)).replace("&#39;", "'")
+    for sentence in study.sentences:
+        assert sentence in text
+
+
+def test_every_statement_of_the_paper_is_counted_once(study: Study) -> None:
+    sentences = [(row.statement.claim, row.experiment) for row in study.rows]
+    assert len(set(sentences)) == len(sentences)
+    assert len(study.papers) + len(study.ours) == len(study.rows)
