@@ -1,20 +1,23 @@
 # Two commands do everything from a fresh checkout (they need Python 3.11 and make):
 #   make reproduce   set up, run the small-scale study, write a page: out/reproduce/report.html
 #   make test        set up, run the fast test suite
-# Other targets: make lint, make test-slow, make test-cuda (on a GPU), make bench, make format, make clean.
+# Other targets: make lint, make test-slow, make test-adapters (other libraries), make test-cuda (on a GPU),
+# make bench, make format, make clean.
 
 PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
 STUDY := $(VENV)/.study-installed
 DEV := $(VENV)/.dev-installed
+ADAPTERS := .venv-adapters
+ADAPTER_TESTS := torch==2.13.0 pytest pytest-xdist
 
 # numba's cache does not notice changes in functions of other files, so each state of the sources
 # has its own cache.
 SOURCES := $(shell find src -name '*.py' | LC_ALL=C sort)
 export NUMBA_CACHE_DIR := $(CURDIR)/$(VENV)/numba/$(shell cat $(SOURCES) | cksum | cut -d' ' -f1)
 
-.PHONY: help reproduce test test-slow test-cuda lint format bench clean
+.PHONY: help reproduce test test-slow test-adapters test-cuda lint format bench clean
 help:
 	@sed -n 's/^# \{0,1\}//p;/^$$/q' Makefile
 
@@ -41,6 +44,18 @@ test: $(DEV)
 test-slow: $(DEV)
 	$(BIN)/python -m pytest -n 2 -m slow
 
+# Each adapter is tested with its real library, in environments of their own: CONTRIBUTING says why.
+$(ADAPTERS)/%/.created:
+	$(PYTHON) -m venv $(@D)
+	@touch $@
+
+$(ADAPTERS)/shared/.installed: $(ADAPTERS)/shared/.created pyproject.toml
+	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[sb3]' $(ADAPTER_TESTS)
+	@touch $@
+
+test-adapters: $(ADAPTERS)/shared/.installed
+	EZGREEDY_REQUIRE_ADAPTERS=1 $(ADAPTERS)/shared/bin/python -m pytest -n 2 tests/adapters
+
 test-cuda: $(DEV)
 	$(BIN)/python -m pytest -m cuda
 
@@ -65,4 +80,4 @@ bench: $(DEV)
 	$(BIN)/python benchmarks/fleet.py
 
 clean:
-	rm -rf $(VENV) out .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(ADAPTERS) out .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,4 +1,5 @@
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -95,6 +96,16 @@ def test_equal_laws_are_equal_and_hashable(law):
 
 
 # Analytic truth.
+
+
+@each_law
+def test_a_pickled_law_leaves_its_tables_behind(law):
+    _ = law.mean, law.inverse
+    pickled = pickle.dumps(law)
+    assert len(pickled) < 400
+    restored = pickle.loads(pickled)
+    assert restored == law
+    np.testing.assert_array_equal(restored.inverse.cumulative, law.inverse.cumulative)
 
 
 def test_zeta_is_the_normalised_power_law():

@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 
 import ezgreedy
+from ezgreedy.adapters import libraries
+from support.pages import run_page
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "ezgreedy"
@@ -51,6 +53,8 @@ ROOMS = [
     "commands",
     "cli",
     "__main__",
+    "testing",
+    "adapters",
 ]
 HEAVY = {
     "torch",
@@ -67,6 +71,8 @@ HEAVY = {
     "jinja2",
     "plotly",
     "safetensors",
+    "stable_baselines3",
+    "sb3_contrib",
 }
 BANNED_NAMES = {"utils", "common", "helpers", "misc"}
 
@@ -140,7 +146,19 @@ def test_functions_are_short_and_take_few_parameters():
 
 def test_every_module_imports():
     for module in pkgutil.walk_packages(ezgreedy.__path__, "ezgreedy."):
+        if module.name.startswith("ezgreedy.adapters."):  # `make test-adapters` has their libraries
+            continue
         importlib.import_module(module.name)
+
+
+def test_extras_ask_for_the_releases_that_adapters_are_tested_with():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    tested = [value for value in vars(libraries).values() if isinstance(value, libraries.Library)]
+    assert tested
+    for library in tested:
+        wanted = f"{library.distribution}>={library.least},<{library.below}"
+        assert wanted in extras[library.extra]
 
 
 def test_public_names_exist_and_are_documented():
@@ -187,16 +205,9 @@ def test_the_core_and_the_demo_work_with_numpy_alone():
     assert "no figure: matplotlib is not installed" in result.stdout
 
 
-def python_blocks(path):
-    return re.findall(r"```python\n(.*?)```", path.read_text(), flags=re.DOTALL)
-
-
-@pytest.mark.parametrize("page", ["README.md", "docs/recipes.md"])
-def test_code_on_pages_runs(page):
-    blocks = python_blocks(ROOT / page)
-    assert blocks
-    result = run_python("\n".join(blocks))
-    assert result.returncode == 0, result.stderr
+@pytest.mark.parametrize("page", ["README.md", "docs/recipes.md", "docs/adapters/conformance.md"])
+def test_code_on_pages_runs(page, tmp_path):
+    run_page(page, tmp_path)
 
 
 def test_the_version_is_said_once_and_the_same():
@@ -217,7 +228,7 @@ def test_every_decision_names_a_test_that_exists():
 
 
 def test_pages_link_to_files_that_exist():
-    for page in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]:
+    for page in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]:
         for target in re.findall(r"\]\(([^)#]+?)\)", page.read_text()):
             if not target.startswith("http"):
                 assert (page.parent / target).exists(), f"{page.name} links to {target}"

@@ -43,6 +43,11 @@ class DurationLaw:
         law = described.pop("law")
         return f"{law}({', '.join(f'{name}={value!r}' for name, value in described.items())})"
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What is pickled: the arguments, not the tables computed from them."""
+        computed = ("mean", "inverse", "_table")
+        return {name: value for name, value in vars(self).items() if name not in computed}
+
     def _weights(self) -> FloatArray:
         """Unnormalised probabilities of 1 … cap."""
         raise NotImplementedError

@@ -1,0 +1,44 @@
+"""How a checkpoint of a library brings exploration back, if need be with other environments."""
+
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ezgreedy import requirements as require
+from ezgreedy.exploration.ez_greedy import EZGreedy
+
+
+def fresh_seed(seed: int | None) -> int:
+    """The seed as given, or one from the operating system's entropy."""
+    if seed is not None:
+        return require.integer("seed", seed, least=0, most=None)
+    return int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
+
+
+def restore(explore: EZGreedy, state: Mapping[str, Any]) -> None:
+    """Continues from a saved state, whose number of lanes may be another.
+
+    Lanes that both have continue their sequences of actions; further lanes begin theirs.
+
+    Args:
+        explore: a policy made with the same arguments but for the number of lanes.
+        state: the state_dict of a policy.
+    """
+    saved = state["lanes"]
+    if saved != explore.lanes:
+        warnings.warn(
+            f"saved with {saved} environments, continued with {explore.lanes}: "
+            "environments that both have continue their exploration, others begin theirs",
+            stacklevel=3,
+        )
+        state = _with_lanes(state, explore.lanes)
+    explore.load_state_dict(state)
+
+
+def _with_lanes(state: Mapping[str, Any], lanes: int) -> dict[str, Any]:
+    resized = dict(state) | {"lanes": lanes}
+    for key in ("steps", "remaining", "option_actions"):
+        resized[key] = (state[key] + [0] * lanes)[:lanes]
+    return resized

@@ -1,0 +1,76 @@
+"""What adapters share: which releases they know, and states saved with other environments."""
+
+import warnings
+from importlib.metadata import version
+
+import numpy as np
+import pytest
+
+from ezgreedy import EZGreedy, Fixed
+from ezgreedy.adapters.libraries import Library
+from ezgreedy.adapters.saved_lanes import fresh_seed, restore
+from support.twins import tape
+
+MAJOR, MINOR = version("numpy").split(".")[:2]
+NEXT = f"{MAJOR}.{int(MINOR) + 1}"
+
+
+def test_a_tested_release_passes_in_silence():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Library("numpy", "numbers", version("numpy"), NEXT).check("ezgreedy.adapters.numbers")
+
+
+@pytest.mark.parametrize(("least", "below"), [(NEXT, "99"), ("0.1", version("numpy"))])
+def test_an_untested_release_is_warned_about_with_the_range(least, below):
+    message = (
+        f"numbers is tested with numpy >= {least}, < {below}; found {version('numpy')}. "
+        r"Get a tested one with pip install 'ezgreedy\[numbers\]'"
+    )
+    with pytest.warns(UserWarning, match=message):
+        Library("numpy", "numbers", least, below).check("ezgreedy.adapters.numbers")
+
+
+def test_a_missing_library_is_named_with_its_extra():
+    message = r"numbers needs nothing-of-the-kind, .* \(pip install 'ezgreedy\[numbers\]'\)"
+    with pytest.raises(ModuleNotFoundError, match=message):
+        Library("nothing-of-the-kind", "numbers", "1", "2").check("ezgreedy.adapters.numbers")
+
+
+@pytest.mark.parametrize(
+    ("least", "tested"), [("2.9", True), ("2.9.1", True), ("2.10", False), ("3", False)]
+)
+def test_releases_are_compared_as_numbers(monkeypatch, least, tested):
+    monkeypatch.setattr("ezgreedy.adapters.libraries.version", lambda name: "2.9.2rc1+cpu")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        Library("numpy", "numbers", least, "4").check("ezgreedy.adapters.numbers")
+    assert bool(caught) != tested
+
+
+def test_seeds_are_kept_or_fresh():
+    assert fresh_seed(5) == 5
+    assert fresh_seed(None) != fresh_seed(None)
+    with pytest.raises(ValueError, match="seed must be at least 0; got -1"):
+        fresh_seed(-1)
+
+
+@pytest.mark.parametrize("lanes", [2, 5])
+def test_lanes_that_both_have_continue_and_others_begin(lanes):
+    saved = EZGreedy(6, 0.4, lanes=3, seed=1)
+    tape(saved, 40)
+    explore = EZGreedy(6, 0.4, lanes=lanes, seed=1)
+    with pytest.warns(UserWarning, match=f"saved with 3 environments, continued with {lanes}"):
+        restore(explore, saved.state_dict())
+    played, common = tape(explore, 60), min(lanes, 3)
+    np.testing.assert_array_equal(played[:, :common], tape(saved, 60)[:, :common])
+    alone = tape(EZGreedy(6, 0.4, lanes=5, seed=1), 60)
+    np.testing.assert_array_equal(played[:, common:], alone[:, common:lanes])
+
+
+def test_the_same_lanes_continue_in_silence():
+    saved = EZGreedy(6, 0.4, Fixed(4), lanes=3, seed=1)
+    tape(saved, 40)
+    explore = EZGreedy(6, 0.4, Fixed(4), lanes=3, seed=1)
+    restore(explore, saved.state_dict())
+    assert explore.state_dict() == saved.state_dict()
