@@ -1,4 +1,6 @@
-"""What holds for the whole suite: it ends by saying how long each room took."""
+"""What holds for the whole suite: Ctrl-C works, and it ends by saying how long each room took."""
+
+import signal
 
 import pytest
 
@@ -8,6 +10,10 @@ _times = pytest.StashKey[RoomTimes]()
 
 
 def pytest_configure(config):
+    # A shell that starts the suite in the background has it ignore Ctrl-C, and the commands that
+    # tests start and interrupt would inherit that.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     config.stash[_times] = RoomTimes()
     config.pluginmanager.register(_Listener(config.stash[_times]))
 
