@@ -19,6 +19,11 @@ def jit(function: Function) -> Function:
     return cast(Function, numba.njit(cache=True, error_model="numpy")(function))
 
 
+def jit_unlocked(function: Function) -> Function:
+    """Like `jit`, for loops over large arrays, during which other threads of Python may run."""
+    return cast(Function, numba.njit(cache=True, error_model="numpy", nogil=True)(function))
+
+
 def jit_borrowing(function: Function) -> Function:
     """Like `jit`, for functions that neither make nor keep arrays.
 

@@ -1,24 +1,38 @@
 """The roles of a fleet without Ray: who plays what, what travels, what comes twice."""
 
+import gc
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 
 from ezgreedy.agents.agent import game_spec
-from ezgreedy.agents.r2d2.actor import Whereabouts
-from ezgreedy.agents.r2d2.roles import NetworkCopy
+from ezgreedy.agents.r2d2.actor import Whereabouts, codec
+from ezgreedy.agents.r2d2.roles import NetworkCopy, R2D2Learner
 from ezgreedy.fleet.fleet_settings import FleetSettings, Patience, spread
-from ezgreedy.fleet.roles import ActorRole, EvaluatorRole, Key, LearnerRole, ShardRole
+from ezgreedy.fleet.roles import (
+    ActorRole,
+    EvaluatorRole,
+    Key,
+    LearnerRole,
+    ShardRole,
+    network_copy,
+)
 from ezgreedy.fleet.transport import num_bytes, pack, unpack
+from ezgreedy.games.lanes import Lanes
 from ezgreedy.learning.gradients import NotFiniteError
+from ezgreedy.learning.tensor_states import tensor
+from ezgreedy.replay.compressed_batch import BatchDecoder
 from ezgreedy.runs.evaluation import evaluate_agent
 from ezgreedy.runs.training import Training
 from support.small_runs import small_sequence_run
 from support.states import bits
 
 SETTINGS = small_sequence_run("r2d2-ez", lanes=8)
+SPEC = game_spec(Lanes(SETTINGS.game, 1, SETTINGS.protocol, seed=0))
 
 
 def started(where, settings=SETTINGS, incarnation=0, number=0):
@@ -118,8 +132,7 @@ def test_what_arrives_shares_no_memory_with_what_was_sent(windows):
 
 def shard(directory, snapshot=None):
     role = ShardRole()
-    played = game_spec(Training(replace(SETTINGS, lanes=1)).lanes)
-    report, notice = role.begin(SETTINGS, played, 0, 1, str(directory), snapshot)
+    report, notice = role.begin(SETTINGS, SPEC, 0, 1, str(directory), snapshot)
     return role, report, notice
 
 
@@ -147,13 +160,13 @@ def test_a_memory_comes_back_as_it_was_at_the_snapshot_that_is_named(tmp_path, w
     role, *_ = shard(tmp_path)
     role.add(Key(0, 0, 1), pack(windows[:8]))
     role.save(1)
-    expected = role.sample(4)[1]
+    expected = role.sample(4)[1].rest
     role.add(Key(0, 0, 2), pack(windows[8:]))
     role.save(2)
     again, report, notice = shard(tmp_path, snapshot=1)
     assert notice is None
     assert report.windows == 8
-    assert np.array_equal(again.sample(4)[1].slots, expected.slots)
+    assert np.array_equal(again.sample(4)[1].rest["slots"], expected["slots"])
     assert again.add(Key(0, 0, 1), pack(windows[:8])).duplicates == 1
     assert again.add(Key(0, 0, 2), pack(windows[8:])).kept > 0
     again.save(2)  # in place of the one that nobody named
@@ -252,18 +265,104 @@ def test_an_evaluation_is_the_same_in_a_process_of_its_own():
         assert role.evaluate(number, training.agent.learning.weights()) == expected
 
 
-def test_a_learner_learns_the_same_in_a_process_of_its_own():
-    settings = small_sequence_run("r2d2-rnd")
+def updated_agent(agent="r2d2-rnd", num_updates=3, **changes):
+    settings = small_sequence_run(agent, **changes)
     training = Training(settings)
-    while training.agent.num_updates < 3:
+    while training.agent.num_updates < num_updates:
         training.step()
-    agent, role = training.agent, LearnerRole()
-    assert role.begin(settings, game_spec(training.lanes), agent.learning.state_dict()) == 3
-    batch = agent.replay.sample(4)
-    expected, found = agent.learning.update(batch), role.update(batch).learned
-    assert np.array_equal(found.priorities, expected.priorities)
-    assert found.measured == expected.measured | agent.learning.measurements()
+    return training
+
+
+def learner_role(training, **more):
+    role, learning = LearnerRole(), training.agent.learning
+    spec = game_spec(training.lanes)
+    assert role.begin(training.settings, spec, learning.state_dict(), **more) == 3
+    return role
+
+
+def decoded(training, drawn):
+    """A batch as the replay of a single process would have decoded it."""
+    preset = training.settings.agent
+    decoder = BatchDecoder(codec(preset, game_spec(training.lanes)), preset.sequences)
+    return decoder(drawn, np.empty(decoder.shape(drawn.num_windows), decoder.dtype))
+
+
+@pytest.mark.parametrize(
+    ("game", "threads"), [("minatar/breakout", 1), ("Freeway", 2), ("memory_chain/5", 2)]
+)
+def test_a_learner_learns_the_same_in_a_process_of_its_own(game, threads):
+    training = updated_agent(game=game)
+    agent, role = training.agent, learner_role(training, decode_threads=threads)
+    for _ in range(4):
+        drawn = agent.replay.draw(4)
+        expected = agent.learning.update(decoded(training, drawn))
+        found = role.update(drawn).learned
+        assert np.array_equal(found.slots, expected.slots)
+        assert np.array_equal(found.priorities, expected.priorities)
+        assert found.measured == expected.measured | agent.learning.measurements()
     assert bits(role.state()) == bits(agent.learning.state_dict())
+
+
+def test_batches_are_decoded_in_turns_and_learned_from_one_after_another():
+    """Two calls at a time, as in a fleet: every batch counts once, and none is overwritten."""
+    training = updated_agent()
+    agent, role = training.agent, learner_role(training, decode_threads=2)
+    batches = [agent.replay.draw(4) for _ in range(12)]
+    with ThreadPoolExecutor(LearnerRole.calls_at_once["update"]) as callers:
+        reports = list(callers.map(role.update, batches))
+        version, _ = role.weights()
+    assert version == 15
+    order = np.argsort([report.num_updates for report in reports])
+    assert sorted(report.num_updates for report in reports) == list(range(4, 16))
+    for number in order:
+        expected = agent.learning.update(decoded(training, batches[number]))
+        assert np.array_equal(reports[number].learned.priorities, expected.priorities)
+    assert bits(role.state()) == bits(agent.learning.state_dict())
+    assert all(report.waited >= 0.0 and report.seconds > 0.0 for report in reports)
+
+
+def test_an_update_that_fails_frees_its_buffer():
+    training = updated_agent("r2d2-ez")
+    role = learner_role(training)
+    drawn = training.agent.replay.draw(4)
+    bad = drawn._replace(
+        rest={**drawn.rest, "rewards": np.full_like(drawn.rest["rewards"], np.nan)}
+    )
+    for _ in range(3):  # more than there are buffers
+        with pytest.raises(NotFiniteError):
+            role.update(bad)
+    assert role.update(drawn).num_updates == 4
+
+
+@pytest.mark.parametrize("agent", ["r2d2-ez", "r2d2-rnd"])
+def test_a_learner_takes_observations_that_are_tensors_already(agent):
+    """As they are if they were copied to another device while it computed."""
+    training = updated_agent(agent, game="Freeway")
+    twin = R2D2Learner(training.settings.agent, game_spec(training.lanes), seed=1)
+    twin.load_state_dict(training.agent.learning.state_dict())
+    batch = decoded(training, training.agent.replay.draw(4))
+    tensors = batch._replace(observations=tensor(batch.observations, torch.device("cpu")))
+    ours, theirs = twin.update(tensors), training.agent.learning.update(batch)
+    assert np.array_equal(ours.priorities, theirs.priorities)
+    assert ours.measured == theirs.measured
+
+
+def num_floats():
+    """Floats of all tensors here, each once."""
+    found = (one for one in gc.get_objects() if issubclass(type(one), torch.Tensor))
+    return sum({one.untyped_storage().data_ptr(): one.numel() for one in found}.values())
+
+
+@pytest.mark.parametrize("agent", ["r2d2-ez", "r2d2-bootstrap"])
+def test_actors_and_evaluators_hold_one_network_and_no_optimiser(agent):
+    settings = small_sequence_run(agent)
+    learner = R2D2Learner(settings.agent, SPEC, seed=0).learner
+    gc.collect()
+    before = num_floats()
+    copy = network_copy(settings, SPEC, is_actor=True)
+    assert copy.num_parameters == sum(one.numel() for one in learner.online.parameters())
+    gc.collect()
+    assert num_floats() - before == copy.num_parameters
 
 
 def test_errors_about_numbers_travel_between_processes():
@@ -279,6 +378,7 @@ def test_errors_about_numbers_travel_between_processes():
         (lambda: FleetSettings(actors=0), "actors must be at least 1; got 0"),
         (lambda: FleetSettings(actors=2, shards=3), "shards must be at most 2"),
         (lambda: FleetSettings(evaluators=0), "evaluators must be at least 1; got 0"),
+        (lambda: FleetSettings(decode_threads=0), "decode_threads must be at least 1; got 0"),
         (lambda: FleetSettings(evaluation_seconds=-1.0), "evaluation_seconds must be finite"),
         (lambda: FleetSettings(object_store_megabytes=0), "object_store_megabytes must be"),
         (lambda: Patience(heartbeat=3.0, silence=2.0), "silence must be more than heartbeat"),

@@ -155,6 +155,12 @@ def _add_fleet_options(parser: argparse.ArgumentParser) -> None:
     )
     _add_evaluation_options(fleet, "1", "every one that is due by frames")
     fleet.add_argument(
+        "--decode-threads",
+        type=int,
+        metavar="N",
+        help="threads of the learner that decode batches while it computes (default: 2)",
+    )
+    fleet.add_argument(
         "--address",
         metavar="HOST:PORT",
         help="Ray cluster with the same versions of Ray and Python; RUN must be on a file system "
@@ -232,6 +238,7 @@ def _fleet_changes(parsed: argparse.Namespace) -> dict[str, Any]:
         "shards",
         "evaluators",
         "evaluation_seconds",
+        "decode_threads",
         "address",
         "object_store_megabytes",
     )

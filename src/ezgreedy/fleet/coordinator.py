@@ -28,7 +28,7 @@ from ezgreedy.fleet.weights import STEPS_PER_WEIGHT_PULL, PublishedWeights
 from ezgreedy.replay.limiter import SamplesPerInsert
 from ezgreedy.runs.trainable import Trainable
 
-BATCHES_IN_FLIGHT = 3  # for the learner: one in use, one queued, one being drawn
+BATCHES_IN_FLIGHT = 4  # for the learner: one in use, one decoded, one queued, one being drawn
 
 
 def steps_per_call(lanes: int, stride: int) -> int:

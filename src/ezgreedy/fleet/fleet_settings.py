@@ -53,6 +53,7 @@ class FleetSettings:
         actors: number of processes that play; lanes are divided evenly.
         shards: number of replay memory processes.
         evaluators: number of processes that evaluate; each makes one evaluation at a time.
+        decode_threads: number of threads of the learner that decode batches while it computes.
         evaluation_seconds: least time between the starts of two evaluations; None for all that are
             due by frames.
         address: HOST:PORT of a Ray cluster; None to start one on this machine.
@@ -64,6 +65,7 @@ class FleetSettings:
     actors: int = 2
     shards: int = 1
     evaluators: int = 1
+    decode_threads: int = 2
     evaluation_seconds: float | None = None
     address: str | None = None
     object_store_megabytes: int | None = None
@@ -73,6 +75,7 @@ class FleetSettings:
         require.integer("actors", self.actors, least=1)
         require.integer("shards", self.shards, least=1)
         require.integer("evaluators", self.evaluators, least=1)
+        require.integer("decode_threads", self.decode_threads, least=1)
         if self.evaluation_seconds is not None:
             require.number("evaluation_seconds", self.evaluation_seconds, 0.0)
         if self.object_store_megabytes is not None:

@@ -210,7 +210,7 @@ class Membership:
         def then(num_updates: int) -> None:
             self.num_updates = num_updates
 
-        self._ask(process, self.spec, self._learner_state, then=then)
+        self._ask(process, self.spec, self._learner_state, self.fleet.decode_threads, then=then)
 
     def _begin_evaluator(self, process: Process) -> None:
         self._ask(process, self.spec, then=lambda _: None)

@@ -13,6 +13,7 @@ from typing import Any
 
 from ezgreedy import requirements as require
 from ezgreedy.agents.agent import GameSpec, game_spec
+from ezgreedy.agents.r2d2.actor import network_settings
 from ezgreedy.agents.r2d2.roles import require_replay_bytes
 from ezgreedy.agents.registry import agents
 from ezgreedy.agents.run_settings import RunSettings
@@ -30,6 +31,7 @@ from ezgreedy.fleet.session import (
     require_store,
 )
 from ezgreedy.games.lanes import Lanes
+from ezgreedy.replay.sequence_sizes import STEP_BYTES
 from ezgreedy.results.runs import ENGINE_FILE
 from ezgreedy.results.store import write_json_atomically
 from ezgreedy.runs.output_paths import require_apart
@@ -38,7 +40,8 @@ from ezgreedy.runs.run_loop import DriveOptions, drive, require_device, require_
 
 SNAPSHOTS = "memories"
 _KEPT = ("actors", "shards", "address", "object_store_megabytes")
-_KEPT_SINCE = ("evaluators", "evaluation_seconds")  # not in the files of older runs
+# Not in the files of older runs.
+_KEPT_SINCE = ("evaluators", "evaluation_seconds", "decode_threads")
 _LARGEST_COMPRESSED = 2_000  # bytes of an observation, with a margin over the worst of the 57 games
 
 
@@ -104,11 +107,13 @@ def store_megabytes_needed(settings: RunSettings, fleet: FleetSettings) -> int:
     preset = preset_of(settings)
     played = _spec(settings)
     observation = prod(played.observation_shape) * played.frame_dtype.itemsize
-    learner = preset.learner
-    window = (learner.burn_in + learner.length + 1) * observation
-    batches = (BATCHES_IN_FLIGHT + 1) * learner.batch_size * window
-    steps = steps_per_call(settings.lanes // fleet.actors, preset.stride)
     compressed = min(observation, _LARGEST_COMPRESSED)
+    # A window and its prefix, in whole blocks, each with the observation after it.
+    blocks = preset.sequences.blocks_per_window + 1
+    window = blocks * (preset.stride + 1) * (compressed + STEP_BYTES)
+    recurrent = 8 * prod(network_settings(preset, played).state_shape)
+    batches = (BATCHES_IN_FLIGHT + 1) * preset.learner.batch_size * (window + recurrent)
+    steps = steps_per_call(settings.lanes // fleet.actors, preset.stride)
     # Of a call in progress and of those that wait for each actor; windows complete in strides.
     calls = 1 + MOST_DELIVERIES_PER_ACTOR
     chunks = calls * settings.lanes * (steps + preset.stride) * compressed

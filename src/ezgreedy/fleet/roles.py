@@ -9,8 +9,9 @@ lost.
 import shutil
 import time
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from ezgreedy.agents.agent import GameSpec, game_spec
 from ezgreedy.agents.means import Explored, ExploredSince
 from ezgreedy.agents.play import FinishedReturns, FrameCount, Play
 from ezgreedy.agents.r2d2.actor import SequenceActor, Whereabouts
+from ezgreedy.agents.r2d2.feed import NUM_BUFFERS, BatchFeed
 from ezgreedy.agents.r2d2.roles import (
     Learned,
     NetworkCopy,
@@ -31,6 +33,7 @@ from ezgreedy.checkpoints.store import Checkpoints
 from ezgreedy.fleet.transport import Packed, pack, unpack
 from ezgreedy.games.lanes import Lanes, LaneSteps
 from ezgreedy.learning.gradients import NotFiniteError
+from ezgreedy.replay.compressed_batch import CompressedBatch
 from ezgreedy.replay.sequence_batch import SequenceBatch
 from ezgreedy.requirements import FloatArray, IntArray
 from ezgreedy.runs.evaluation import Evaluation, evaluate_agent
@@ -77,7 +80,7 @@ class UpdateReport(NamedTuple):
 
     num_updates: int
     learned: Learned
-    waited: float  # seconds since the previous update
+    waited: float  # seconds since the previous update in which there was nothing to compute
     seconds: float
 
 
@@ -262,9 +265,9 @@ class ShardRole:
         kept = sum(self.add(*delivery).kept for delivery in zip(keys, packed, strict=True))
         return self._report(kept)
 
-    def sample(self, batch_size: int) -> tuple[int, SequenceBatch]:
+    def sample(self, batch_size: int) -> tuple[int, CompressedBatch]:
         """The number of windows, and a batch of them."""
-        return len(self._replay), self._replay.sample(batch_size)
+        return len(self._replay), self._replay.draw(batch_size)
 
     def update_priorities(
         self, slots: IntArray, generations: IntArray, priorities: FloatArray
@@ -306,35 +309,71 @@ class ShardRole:
 
 
 class LearnerRole:
-    """Learns from batches, and provides its weights."""
+    """Learns from batches, and provides its weights.
 
-    def begin(self, settings: RunSettings, spec: GameSpec, state: Mapping[str, Any] | None) -> int:
-        """Start from a state, or from the beginning; returns the number of updates so far."""
+    A thread of its own computes, one thing after another. `update` is called from two others: they
+    decode a batch while the thread learns from the one before.
+    """
+
+    calls_at_once: ClassVar[dict[str, int]] = {"update": NUM_BUFFERS}
+
+    def begin(
+        self,
+        settings: RunSettings,
+        spec: GameSpec,
+        state: Mapping[str, Any] | None,
+        decode_threads: int = 1,
+    ) -> int:
+        """Start from a state, or from the beginning; returns the number of updates so far.
+
+        Args:
+            settings: settings of the run.
+            spec: the game.
+            state: state to continue from; None to start from the beginning.
+            decode_threads: number of threads that decode a batch.
+        """
+        self._thread = ThreadPoolExecutor(1, "learner")
+        self._idle_since: float | None = None  # None before the first update
+        preset, device = preset_of(settings), settings.device
+        self._feed = BatchFeed(preset, spec, threads=decode_threads, device=device)
+        return self._thread.submit(self._begin, settings, spec, state).result()
+
+    def _begin(self, settings: RunSettings, spec: GameSpec, state: Mapping[str, Any] | None) -> int:
         prepare_process(settings.threads)
         preset, seed = preset_of(settings), agent_seed(settings)
         self._learner = R2D2Learner(preset, spec, seed=seed, device=settings.device)
         if state is not None:
             self._learner.load_state_dict(state)
-        self._last_end: float | None = None
         return self._learner.learner.num_updates
 
-    def update(self, batch: SequenceBatch) -> UpdateReport:
+    def update(self, batch: CompressedBatch) -> UpdateReport:
         """Learn from a batch."""
+        with self._feed.decoded(batch) as decoded:
+            return self._thread.submit(self._update, decoded).result()
+
+    def _update(self, batch: SequenceBatch) -> UpdateReport:
         begun = time.monotonic()
-        waited = 0.0 if self._last_end is None else begun - self._last_end
+        waited = 0.0 if self._idle_since is None else begun - self._idle_since
         learned = self._learner.update(batch)
         learned.measured.update(self._learner.measurements())
-        self._last_end = time.monotonic()
+        self._idle_since = time.monotonic()
         num_updates = self._learner.learner.num_updates
-        return UpdateReport(num_updates, learned, waited, self._last_end - begun)
+        return UpdateReport(num_updates, learned, waited, self._idle_since - begun)
 
     def weights(self) -> tuple[int, Weights]:
         """The number of updates, and the network after them."""
-        return self._learner.learner.num_updates, self._learner.weights()
+        return self._thread.submit(self._weights).result()
+
+    def _weights(self) -> tuple[int, Weights]:
+        begun = time.monotonic()
+        found = self._learner.learner.num_updates, self._learner.weights()
+        if self._idle_since is not None:
+            self._idle_since += time.monotonic() - begun  # it did not wait meanwhile
+        return found
 
     def state(self) -> dict[str, Any]:
         """Everything its future depends on."""
-        return self._learner.state_dict()
+        return self._thread.submit(self._learner.state_dict).result()
 
 
 class EvaluatorRole:

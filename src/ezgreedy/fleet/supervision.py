@@ -11,6 +11,7 @@ A turn costs as much as what has happened since the last one: results arrive in 
 process is checked from time to time, however many others there are.
 """
 
+import functools
 import heapq
 import itertools
 import os
@@ -73,7 +74,10 @@ class Process:
 
 
 def launch(role: type, num_cpus: float = 1.0, num_gpus: float = 0.0, **options: Any) -> Any:
-    """A process with a role, and with heartbeats while it works."""
+    """A process with a role, and with heartbeats while it works.
+
+    A role works on one call at a time, except for the methods that its `calls_at_once` names.
+    """
     import ray
 
     class Supervised(role):  # type: ignore[misc]
@@ -82,15 +86,29 @@ def launch(role: type, num_cpus: float = 1.0, num_gpus: float = 0.0, **options: 
             return os.getpid(), ray.get_runtime_context().get_node_id()
 
     Supervised.__name__ = Supervised.__qualname__ = role.__name__
+    at_once: Mapping[str, int] = getattr(role, "calls_at_once", {})
+    for name in at_once:
+        method = ray.method(concurrency_group=name)
+        setattr(Supervised, name, method(_forwarded(getattr(role, name))))
     remote = ray.remote(
         max_restarts=-1,
         max_task_retries=0,  # play must not be repeated
-        concurrency_groups={"heart": 1},
+        concurrency_groups={"heart": 1, **at_once},
         num_cpus=num_cpus,
         num_gpus=num_gpus,
         **options,
     )
     return remote(Supervised).remote()
+
+
+def _forwarded(method: Callable[..., Any]) -> Callable[..., Any]:
+    """The same method as another object, which Ray may mark."""
+
+    @functools.wraps(method)
+    def call(*arguments: Any) -> Any:
+        return method(*arguments)
+
+    return call
 
 
 class Supervisor:

@@ -13,13 +13,15 @@ from ezgreedy import requirements as require
 _MOMENTS = ("step", "exp_avg", "exp_avg_sq")  # as torch's Adam calls them
 
 
-def tensor(array: NDArray[Any], device: torch.device) -> Tensor:
-    """An array as a tensor, sharing its memory where possible.
+def tensor(array: NDArray[Any] | Tensor, device: torch.device) -> Tensor:
+    """An array as a tensor, sharing its memory where possible; a tensor as it is.
 
     Arrays of other processes are read-only. Torch has no read-only tensors and warns of them, so
     they are copied. Nor does it compute with uint16, the type of colour codes; they are small
     enough to be int16.
     """
+    if isinstance(array, Tensor):
+        return array.to(device)
     if array.dtype == np.uint16:
         array = array.view(np.int16)
     return torch.as_tensor(np.require(array, requirements="W"), device=device)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ezgreedy import requirements as require
 from ezgreedy.checkpoints.append_only_ring import AppendOnlyRing
-from ezgreedy.compilation import jit
+from ezgreedy.compilation import jit, jit_unlocked
 from ezgreedy.replay.frames import ByteArray
 from ezgreedy.replay.sequence_sizes import (
     BLOCK_HEAD,
@@ -62,6 +62,10 @@ class BlockCodec:
         self._work = np.empty(self.most_raw_bytes, dtype=np.uint8)
         self._ranks = np.zeros(1 << 16, dtype=np.int64)
         self._table = np.zeros(NUM_RANKS, dtype=np.uint16)
+
+    def another(self) -> "BlockCodec":
+        """A codec like this one with its own buffers, for another thread."""
+        return BlockCodec(self.observation_shape, self.dtype, self.num_steps)
 
     @property
     def observation_bytes(self) -> int:
@@ -266,7 +270,7 @@ def _rank(codes: NDArray[np.uint16], ranks: IntArray, out: ByteArray) -> None:
         out[position] = ranks[codes[position]]
 
 
-@jit
+@jit_unlocked
 def _look_up(ranks: ByteArray, table: NDArray[np.uint16], out: NDArray[np.uint16]) -> None:
     for position in range(len(ranks)):
         out[position] = table[ranks[position]]

@@ -21,7 +21,9 @@ NO_ACTION = -1  # stands for the action before the first of an episode
 class SequenceBatch(NamedTuple):
     """Windows of one batch, each row a window; `steps` is the longest prefix + trained steps."""
 
-    observations: NDArray[Any]  # uint8 planes or float32 vectors, [batch, steps + 1, ...]
+    # Bytes, codes or float32 vectors, [batch, steps + 1, ...]; a tensor if the learner computes on
+    # another device.
+    observations: Any
     actions: IntArray  # [batch, steps]
     rewards: Float32Array  # after those actions, to learn from, [batch, steps]
     previous_action: IntArray  # before the first observation used; −1 if there was none, [batch]

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from ezgreedy import requirements as require
 from ezgreedy.checkpoints.append_only_ring import AppendOnlyRing
 from ezgreedy.replay.blocks import BlockCodec, BlockStore, check_tail
+from ezgreedy.replay.compressed_batch import BatchDecoder, CompressedBatch, Part
 from ezgreedy.replay.cutting import SequenceSettings
 from ezgreedy.replay.frames import require_fit
 from ezgreedy.replay.importance import ImportanceExponent
@@ -80,7 +81,6 @@ class SequenceReplay:
         beside = per_window * STEP_BYTES + (8 * prod(state_shape) + _WINDOW_BYTES) / stride
         require_fit(capacity, sizes.bytes_each + beside)
         self.capacity = sizes.num_windows
-        self._codec = codec
         self._blocks = BlockStore(num_blocks, sizes.block_bytes)
         self._steps: dict[str, NDArray[Any]] = {
             "actions": np.zeros((num_blocks, stride), dtype=np.int32),
@@ -113,6 +113,7 @@ class SequenceReplay:
         # For each lane: its episode, the start of the next window, the blocks of the last one, −1
         # for those that did not come.
         self._links: dict[int, tuple[int, int, list[int]]] = {}
+        self._decoder = BatchDecoder(codec, self.settings)
         self._buffer: NDArray[Any] | None = None
 
     def __len__(self) -> int:
@@ -167,42 +168,53 @@ class SequenceReplay:
             return None
         return self._keep(window, used)
 
-    def sample(self, batch_size: int) -> SequenceBatch:
-        """Draw windows with replacement, and decode them.
+    def draw(self, batch_size: int) -> CompressedBatch:
+        """Draw windows with replacement; their observations stay compressed.
 
-        Padding is zeros, but behaviour probabilities of 1. The observations are a buffer that the
-        next batch of this size overwrites.
+        Padding is zeros, but behaviour probabilities of 1.
+
+        Args:
+            batch_size: number of windows.
         """
         slots, _, weights = self._priorities.sample(batch_size)
-        settings = self.settings
-        time = settings.burn_in + settings.length
-        if self._buffer is None or len(self._buffer) != batch_size:
-            shape = (batch_size, time + 1, *self._codec.observation_shape)
-            self._buffer = np.zeros(shape, dtype=self._codec.dtype)
+        time = self.settings.burn_in + self.settings.length
         steps: dict[str, NDArray[Any]] = {
             "actions": np.zeros((batch_size, time), dtype=np.int64),
             "rewards": np.zeros((batch_size, time), dtype=np.float32),
             "masks": np.zeros((batch_size, time), dtype=np.uint8),
             "behaviour_probabilities": np.ones((batch_size, time), dtype=np.float32),
         }
-        for row, slot in enumerate(slots):
-            self._decode(int(slot), self._buffer[row])
-            self._assemble(int(slot), row, steps)
+        parts = [self._parts(slot) for slot in slots.tolist()]
+        for row, own in enumerate(parts):
+            self._assemble(own, {name: array[row] for name, array in steps.items()})
         windows = self._windows
-        return SequenceBatch(
-            observations=self._buffer,
-            previous_action=windows["previous_action"][slots],
-            previous_reward=windows["previous_reward"][slots],
-            state_h=windows["state_h"][slots],
-            state_c=windows["state_c"][slots],
-            prefix_lengths=windows["prefix_length"][slots],
-            lengths=windows["length"][slots],
-            terminated=windows["terminated"][slots],
-            weights=weights,
-            slots=slots,
-            generations=self._generations(slots),
+        rest = {
+            "previous_action": windows["previous_action"][slots],
+            "previous_reward": windows["previous_reward"][slots],
+            "state_h": windows["state_h"][slots],
+            "state_c": windows["state_c"][slots],
+            "prefix_lengths": windows["prefix_length"][slots],
+            "lengths": windows["length"][slots],
+            "terminated": windows["terminated"][slots],
+            "weights": weights,
+            "slots": slots,
+            "generations": self._generations(slots),
             **steps,
-        )
+        }
+        return CompressedBatch.of(rest, parts, self._blocks.read)
+
+    def sample(self, batch_size: int) -> SequenceBatch:
+        """Draw windows as `draw` does, and decode them.
+
+        The observations are a buffer that the next batch of this size overwrites.
+
+        Args:
+            batch_size: number of windows.
+        """
+        drawn = self.draw(batch_size)
+        if self._buffer is None or len(self._buffer) != batch_size:
+            self._buffer = np.zeros(self._decoder.shape(batch_size), dtype=self._decoder.dtype)
+        return self._decoder(drawn, self._buffer)
 
     def update_priorities(self, slots: IntArray, generations: IntArray, losses: FloatArray) -> None:
         """Set the priorities of a batch, except for windows overwritten since.
@@ -313,8 +325,8 @@ class SequenceReplay:
         newest = self.num_windows - 1
         return newest - (newest - slots) % self.capacity
 
-    def _parts(self, slot: int) -> list[tuple[int, int, int, int]]:
-        """A window's parts: (block, its first step used, number of steps, their first position)."""
+    def _parts(self, slot: int) -> list[Part]:
+        """A window's parts, in order."""
         settings, windows = self.settings, self._windows
         prefix_block, *blocks = windows["blocks"][slot].tolist()
         prefix_length, length = int(windows["prefix_length"][slot]), int(windows["length"][slot])
@@ -327,22 +339,12 @@ class SequenceReplay:
             parts.append((blocks[begin // settings.stride], 0, count, settings.burn_in + begin))
         return parts
 
-    def _decode(self, slot: int, out: NDArray[Any]) -> None:
-        """The observations of a window, with zeros before and after them."""
-        parts = self._parts(slot)
-        for number, first, count, position in parts:
-            # The observation after a block's last step is overwritten by the next block's first.
-            end = position + count + 1
-            self._codec.decode(self._blocks.read(number), first, out[position:end])
-        out[: parts[0][3]] = 0
-        out[end:] = 0
-
-    def _assemble(self, slot: int, row: int, steps: dict[str, NDArray[Any]]) -> None:
+    def _assemble(self, parts: list[Part], steps: dict[str, NDArray[Any]]) -> None:
         """Everything about the steps of a window except their observations."""
-        for number, first, count, position in self._parts(slot):
+        for number, first, count, position in parts:
             block = number % self._blocks.num_blocks
             for name, array in self._steps.items():
-                steps[name][row, position : position + count] = array[block, first : first + count]
+                steps[name][position : position + count] = array[block, first : first + count]
 
 
 def _tails(arrays: dict[str, NDArray[Any]], num_written: int) -> dict[str, AppendOnlyRing]:

@@ -242,7 +242,7 @@ class SequenceLearner:
             batch, burn_in=settings.burn_in, length=settings.length, num_actions=network.num_actions
         )
         used, trained = batch.is_used(settings.burn_in), batch.is_trained(settings.burn_in)
-        sites: dict[str, NDArray[Any]] = {
+        sites: dict[str, Any] = {
             "rewards": batch.rewards[trained],
             "seen_rewards": batch.inputs[used],
             "previous_reward": batch.previous_reward,
@@ -250,7 +250,7 @@ class SequenceLearner:
             "state_h": batch.state_h,
             "state_c": batch.state_c,
         }
-        if batch.observations.dtype.kind == "f":
+        if self._tensor(batch.observations[:0]).is_floating_point():
             sites["observations"] = batch.observations[_is_seen(batch, settings.burn_in)]
         for site, values in sites.items():
             self._require_finite(site, self._tensor(values))
@@ -263,7 +263,7 @@ class SequenceLearner:
         if not torch.isfinite(values).all():
             raise NotFiniteError(site, self.num_updates, self.seed)
 
-    def _tensor(self, array: NDArray[Any]) -> Tensor:
+    def _tensor(self, array: NDArray[Any] | Tensor) -> Tensor:
         return tensor_states.tensor(array, self.device)
 
     def _time_first(self, array: NDArray[Any]) -> Tensor:

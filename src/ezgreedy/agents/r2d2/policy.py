@@ -6,6 +6,7 @@ from typing import Any, Protocol
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from ezgreedy.agents.agent import GameSpec
 from ezgreedy.agents.r2d2.actor import network_settings
@@ -18,13 +19,13 @@ from ezgreedy.exploration.ez_greedy import EpsilonGreedy
 from ezgreedy.games.lanes import LaneSteps
 from ezgreedy.games.protocol import Frames
 from ezgreedy.learning.gradients import NotFiniteError
-from ezgreedy.learning.tensor_states import as_tensors, load_parameters
+from ezgreedy.learning.tensor_states import as_tensors, generators, load_parameters
 from ezgreedy.requirements import BoolArray, IntArray
 from ezgreedy.seeding import role_seed
 
 
 class Acting(Protocol):
-    """Evaluates a network: see `SequenceLearner` and `SavedNetwork`."""
+    """Evaluates a network: see `SequenceLearner` and `PolicyNetwork`."""
 
     network_settings: RecurrentNetworkSettings
 
@@ -40,7 +41,7 @@ class R2D2Policy:
     which amounts to the mean of its heads' ε-greedy policies: see `bootstrap.ensemble_policy`.
 
     Args:
-        learner: learner or saved network that acts; it is shared, not copied.
+        learner: learner or network that acts; it is shared, not copied.
         lanes: number of environments.
         seed: random seed of exploration and heads.
         epsilon: probability of exploring.
@@ -81,28 +82,40 @@ class R2D2Policy:
         self._actions = None
 
 
-class SavedNetwork:
-    """The network of a saved agent, for acting only: no target network and no optimiser.
+class PolicyNetwork:
+    """One network for acting: no target network and no optimiser.
+
+    Until it is given parameters, it has the initial ones of a learner with this seed.
 
     Args:
         network_settings: architecture of the network.
-        state: state of its learner.
-        seed: random seed of the policy, for messages.
+        seed: random seed of the initial parameters.
         device: device of the network.
     """
 
     def __init__(
-        self,
-        network_settings: RecurrentNetworkSettings,
-        state: Mapping[str, Any],
-        seed: int,
-        device: str = "cpu",
+        self, network_settings: RecurrentNetworkSettings, seed: int, device: str = "cpu"
     ) -> None:
         self.network_settings = network_settings
-        self._seed, self._num_updates = seed, int(state["num_updates"])
-        self._network = RecurrentNetwork(network_settings, torch.Generator())
-        load_parameters(self._network, as_tensors(state["online"]))
+        self._seed, self._num_updates = seed, 0
+        generator = generators(seed, "parameters")["parameters"]
+        self._network = RecurrentNetwork(network_settings, generator).requires_grad_(False)
         self._network.to(device)
+
+    @property
+    def num_parameters(self) -> int:
+        """Number of parameters."""
+        return sum(parameter.numel() for parameter in self._network.parameters())
+
+    def load(self, parameters: Mapping[str, Tensor], num_updates: int = 0) -> None:
+        """Copy the parameters of a learner's network; refuses those that do not fit.
+
+        Args:
+            parameters: tensors by name.
+            num_updates: number of updates that they had, for messages.
+        """
+        load_parameters(self._network, parameters)
+        self._num_updates = num_updates
 
     def values(
         self, observations: NDArray[Any], actions: IntArray, rewards: Floats, state: State
@@ -140,6 +153,8 @@ def load_policy(
         device: device of the network.
         epsilon: probability of exploring; None for that of the preset.
     """
-    network = SavedNetwork(network_settings(preset, spec), state["learner"], seed, device)
+    network = PolicyNetwork(network_settings(preset, spec), seed, device)
+    saved = state["learner"]
+    network.load(as_tensors(saved["online"]), int(saved["num_updates"]))
     chosen = preset.evaluation_epsilon if epsilon is None else epsilon
     return R2D2Policy(network, lanes, seed, chosen, device)

@@ -15,7 +15,7 @@ from ezgreedy import requirements as require
 from ezgreedy.agents.agent import GameSpec
 from ezgreedy.agents.r2d2.actor import Bonus, codec, network_settings, sight
 from ezgreedy.agents.r2d2.learner import SequenceLearner
-from ezgreedy.agents.r2d2.policy import R2D2Policy
+from ezgreedy.agents.r2d2.policy import Acting, PolicyNetwork, R2D2Policy
 from ezgreedy.agents.r2d2.settings import R2D2Settings
 from ezgreedy.intrinsic.novelty import Novelty
 from ezgreedy.intrinsic.rnd import RandomNetworkDistillation
@@ -173,7 +173,7 @@ class R2D2Learner:
 
 
 class NetworkCopy:
-    """A copy of a learner's network in another process, for actors and evaluations.
+    """A copy of a learner's online network in another process, for actors and evaluations.
 
     It runs on the CPU; the device is reserved for the learner. Until it is given weights, it has
     the initial parameters of a learner with this seed.
@@ -189,8 +189,9 @@ class NetworkCopy:
         self, preset: R2D2Settings, spec: GameSpec, *, seed: int, is_actor: bool = False
     ) -> None:
         self._preset = preset
-        self._learner = sequence_learner(preset, spec, seed=seed)
-        self.values = self._learner.values
+        # The same initial parameters as the learner's.
+        self._network = PolicyNetwork(network_settings(preset, spec), role_seed(seed, "learner"))
+        self.values = self._network.values
         self._novelty: Novelty | None = None
         if is_actor and _counts_first_bonuses(preset):
             assert preset.distillation is not None
@@ -205,24 +206,24 @@ class NetworkCopy:
     @property
     def num_parameters(self) -> int:
         """Number of parameters."""
-        return sum(parameter.numel() for parameter in self._learner.online.parameters())
+        return self._network.num_parameters
 
     def follow(self, weights: Weights) -> None:
         """Copy these weights, as returned by `R2D2Learner.weights`."""
         tensors = as_tensors(weights)
-        tensor_states.copy_into(dict(self._learner.online.state_dict()), tensors)
+        novelty = {name for name in tensors if name.startswith(_NOVELTY)}
+        self._network.load({name: tensors[name] for name in tensors.keys() - novelty})
         if self._novelty is not None:
-            names = [name for name in tensors if name.startswith(_NOVELTY)]
-            self._novelty.follow({name.removeprefix(_NOVELTY): tensors[name] for name in names})
+            self._novelty.follow({name.removeprefix(_NOVELTY): tensors[name] for name in novelty})
 
     def evaluation_policy(self, lanes: int, seed: int, epsilon: float | None = None) -> R2D2Policy:
         """The current network with the ε of evaluation; see `Agent`."""
-        return evaluation_policy(self._preset, self._learner, lanes, seed, epsilon)
+        return evaluation_policy(self._preset, self._network, lanes, seed, epsilon)
 
 
 def evaluation_policy(
     preset: R2D2Settings,
-    learner: SequenceLearner,
+    learner: Acting,
     lanes: int,
     seed: int,
     epsilon: float | None = None,
@@ -232,7 +233,7 @@ def evaluation_policy(
 
     Args:
         preset: settings of the agent.
-        learner: learner whose network acts; the network is shared, not copied.
+        learner: learner or network that acts; it is shared, not copied.
         lanes: number of environments.
         seed: random seed of the policy.
         epsilon: probability of exploring; None for that of the preset.
