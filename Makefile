@@ -10,7 +10,7 @@ BIN := $(VENV)/bin
 STUDY := $(VENV)/.study-installed
 DEV := $(VENV)/.dev-installed
 ADAPTERS := .venv-adapters
-ADAPTER_TESTS := torch==2.13.0 pytest pytest-xdist
+ADAPTER_TESTS := torch==2.13.0 pytest pytest-timeout pytest-xdist
 
 # numba's cache does not notice changes in functions of other files, so each state of the sources
 # has its own cache.
@@ -50,7 +50,7 @@ $(ADAPTERS)/%/.created:
 	@touch $@
 
 $(ADAPTERS)/shared/.installed: $(ADAPTERS)/shared/.created pyproject.toml
-	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[sb3]' $(ADAPTER_TESTS)
+	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[sb3,torchrl]' $(ADAPTER_TESTS)
 	@touch $@
 
 test-adapters: $(ADAPTERS)/shared/.installed

@@ -111,6 +111,18 @@ def test_tensors_play_the_tape_of_numpy(law, carries, weights, epsilon):
     assert device.state_dict() == host.state_dict()
 
 
+def test_an_epsilon_on_the_device_is_that_of_the_call():
+    host, device = EZGreedy(6, 0.0, lanes=5, seed=1), TensorEZGreedy(6, 0.0, lanes=5, seed=1)
+    zeros = torch.zeros(5, dtype=torch.int64)
+    for epsilon in (*np.linspace(0, 1, 40).astype(np.float32), *np.tile(ladder(5), (9, 1))):
+        host.epsilon = epsilon if np.ndim(epsilon) else float(epsilon)
+        actions = device(zeros, epsilon=torch.as_tensor(epsilon))
+        np.testing.assert_array_equal(actions.numpy(), host(zeros.numpy()))
+    device(zeros, epsilon=torch.tensor(1.5))
+    with pytest.raises(ValueError, match="an epsilon beyond 1"):
+        device.check()
+
+
 def test_each_backend_continues_the_checkpoint_of_the_other():
     host, device = EZGreedy(6, 0.3, lanes=5, seed=1), TensorEZGreedy(6, 0.3, lanes=5, seed=1)
     zeros, expected = torch.zeros(5, dtype=torch.int64), EZGreedy(6, 0.3, lanes=5, seed=1)
@@ -153,6 +165,7 @@ def test_a_tensor_step_never_reads_back_from_the_device(epsilon):
         for _ in range(10):
             explore(greedy)
             explore(greedy, starts=mask, active=mask, legal=legal)
+            explore(greedy, epsilon=torch.tensor(0.1))
             _ = explore.exploring, explore.remaining, explore.probabilities
             explore.reset(mask)
 

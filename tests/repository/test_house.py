@@ -73,6 +73,8 @@ HEAVY = {
     "safetensors",
     "stable_baselines3",
     "sb3_contrib",
+    "torchrl",
+    "tensordict",
 }
 BANNED_NAMES = {"utils", "common", "helpers", "misc"}
 

@@ -2,12 +2,11 @@
 
 import warnings
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from ezgreedy import requirements as require
-from ezgreedy.exploration.ez_greedy import EZGreedy
 
 
 def fresh_seed(seed: int | None) -> int:
@@ -17,7 +16,16 @@ def fresh_seed(seed: int | None) -> int:
     return int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
 
 
-def restore(explore: EZGreedy, state: Mapping[str, Any]) -> None:
+class Restorable(Protocol):
+    """A policy of any backend, as far as restoring goes."""
+
+    lanes: int
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Continues from a state."""
+
+
+def restore(explore: Restorable, state: Mapping[str, Any]) -> None:
     """Continues from a saved state, whose number of lanes may be another.
 
     Lanes that both have continue their sequences of actions; further lanes begin theirs.

@@ -119,8 +119,18 @@ class TensorEZGreedy:
         starts: Tensor | None = None,
         active: Tensor | None = None,
         legal: Tensor | None = None,
+        epsilon: Tensor | None = None,
     ) -> Tensor:
-        """The actions to execute, int64 [lanes]; arguments as for `EZGreedy`, as tensors."""
+        """The actions to execute, int64 [lanes]; arguments as for `EZGreedy`, as tensors.
+
+        Args:
+            greedy: as for `EZGreedy`.
+            starts: as for `EZGreedy`.
+            active: as for `EZGreedy`.
+            legal: as for `EZGreedy`.
+            epsilon: the ε of this call, one number or [lanes], for schedules that live on the
+                device; the policy's own if None.
+        """
         self._check_greedy(greedy)
         lanes, actions_shape = (self.lanes,), (self.lanes, self.num_actions)
         for name, value, shape in (
@@ -129,7 +139,11 @@ class TensorEZGreedy:
             ("legal", legal, actions_shape),
         ):
             self._check_mask(name, value, shape)
-        epsilon = self._epsilon_now(active)
+        if epsilon is None:
+            epsilon = self._epsilon_now(active)
+        else:
+            epsilon = epsilon.to(torch.float64)
+            self._faulty |= ~((epsilon >= 0.0) & (epsilon <= 1.0)).all()
         running = self._remaining
         if starts is not None and not self.carries_over_episodes:
             running = self._end(starts, self._cut_by_episode_ends)
@@ -203,9 +217,8 @@ class TensorEZGreedy:
         """Raises if any call so far was given a value out of range."""
         if bool(self._faulty):
             rule = f"lie in [0, {self.num_actions}), be legal, and have a legal alternative"
-            raise require.refuse(
-                "greedy", rule, require.Described("other values on an earlier call")
-            )
+            received = require.Described("other values on an earlier call, or an epsilon beyond 1")
+            raise require.refuse("greedy", rule, received)
 
     @property
     def counters(self) -> Counters:
