@@ -262,6 +262,7 @@ def test_networks_come_from_the_seed_alone():
         ({"hidden_sizes": (0,)}, "^hidden_sizes must be at least 1"),
         ({"num_outputs": 0}, "^num_outputs must be at least 1"),
         ({"learning_rate": 0.0}, "^learning_rate must be positive"),
+        ({"adam_epsilon": 0.0}, "^adam_epsilon must be positive; got 0.0"),
         ({"largest_gradient_norm": 0.0}, "^largest_gradient_norm must be positive"),
         ({"steps_per_window": 0}, "^steps_per_window must be at least 1"),
         ({"whitening_bound": 0.0}, "^whitening_bound must be positive; got 0.0"),

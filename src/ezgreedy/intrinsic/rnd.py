@@ -22,8 +22,6 @@ from ezgreedy.learning.settings import Sight
 from ezgreedy.replay.sequence_batch import Float32Array, SequenceBatch
 from ezgreedy.requirements import BoolArray, FloatArray
 
-_ADAM_EPSILON = 1e-8  # torch's own; the paper gives none for the predictor
-
 
 class RandomNetworkDistillation(Novelty):
     """Adds a bonus to the rewards of batches, and learns from the same batches.
@@ -55,7 +53,9 @@ class RandomNetworkDistillation(Novelty):
         super().__init__(settings, sight, seed=seed, device=device)
         self.burn_in = require.integer("burn_in", burn_in, least=0)
         self.num_updates = 0  # updates of the predictor
-        self._optimizer = tensor_states.adam(self.predictor, settings.learning_rate, _ADAM_EPSILON)
+        self._optimizer = tensor_states.adam(
+            self.predictor, settings.learning_rate, settings.adam_epsilon
+        )
 
     def __call__(self, batch: SequenceBatch) -> SequenceBatch:
         """The batch with bonuses in the rewards to learn from; networks see the game's rewards.

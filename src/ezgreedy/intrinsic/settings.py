@@ -29,6 +29,8 @@ class DistillationSettings:
         hidden_sizes: units of hidden layers between torso and outputs, of both networks.
         num_outputs: number of random functions to predict.
         learning_rate: learning rate of the predictor's Adam.
+        adam_epsilon: what Adam adds to its divisor. Where gradients are smaller than this, steps
+            shrink with them; otherwise they keep their size, and errors rise again in bursts.
         largest_gradient_norm: gradients of a larger norm are scaled down.
         steps_per_window: number of steps, a window's last, that train the predictor; None for all.
         whitening_bound: both networks see observations minus their running mean, divided by their
@@ -50,7 +52,8 @@ class DistillationSettings:
     torso: tuple[Convolution, ...] = ATARI_TORSO  # Paper: "DQN-size"
     hidden_sizes: tuple[int, ...] = ()  # Paper: convolutions and "one linear layer"
     num_outputs: int = 128  # table of the paper
-    learning_rate: float = 5e-4  # table of the paper
+    learning_rate: float = 5e-4  # appendix of the paper
+    adam_epsilon: float = 1e-8  # torch's own; the paper gives none for the predictor
     largest_gradient_norm: float = 40.0  # not in the paper; Badia et al. 2020
     steps_per_window: int | None = None
     whitening_bound: float | None = None
@@ -63,7 +66,7 @@ class DistillationSettings:
     def __post_init__(self) -> None:
         require.number("scale", self.scale, 0.0)
         require.one_of("normalisation", self.normalisation, NORMALISATIONS)
-        for name in ("largest_bonus", "learning_rate", "largest_gradient_norm"):
+        for name in ("largest_bonus", "learning_rate", "adam_epsilon", "largest_gradient_norm"):
             value = getattr(self, name)
             if not require.number(name, value, 0.0) > 0.0:
                 raise require.refuse(name, "be positive", value)
@@ -87,6 +90,7 @@ class DistillationSettings:
 # R2D2+RND as it works over a whole run; docs/decisions.md has the reasons and measurements.
 WORKING = DistillationSettings(
     normalisation="ngu",
+    adam_epsilon=1e-3,  # table of the paper for R2D2's own Adam
     whitening_bound=5.0,  # Burda et al. 2018
     initialisation="orthogonal",  # Burda et al. 2018
     warm_up_updates=100,

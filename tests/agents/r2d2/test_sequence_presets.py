@@ -92,6 +92,7 @@ def test_runs_from_before_whitening_are_read_as_they_were():
     settings = replace(settings, agent=replace(settings.agent, name="r2d2-rnd"))
     plain = as_plain(settings)
     for name in (
+        "adam_epsilon",
         "whitening_bound",
         "whitening_observations",
         "initialisation",
