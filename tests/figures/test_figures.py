@@ -75,6 +75,14 @@ def test_panels_share_a_legend_below_that_names_each_curve_once() -> None:
     assert reference.get_linewidth() < line.get_linewidth()
 
 
+def test_panels_fill_rows_and_no_place_is_drawn_empty() -> None:
+    panel = Panel("N", [Curve("a", [0.0, 1.0], [0.0, 1.0])], x_label="x", y_label="y")
+    places = [axis.get_position() for axis in curves.learning_curves([panel] * 5, columns=4).axes]
+    assert len(places) == 5
+    assert len({round(place.y0, 3) for place in places}) == 2
+    assert places[4].x0 == pytest.approx(places[0].x0)
+
+
 def test_a_figure_as_text_is_the_same_svg_every_time() -> None:
     text = style.svg(maps_figure())
     assert text == style.svg(maps_figure())

@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ezgreedy.agents.rainbow.presets import RAINBOW_PRESETS
+from ezgreedy.agents.registry import run_of
 from ezgreedy.results.store import ResultLog
 from ezgreedy.runs.run_directory import RunDirectory
 from ezgreedy.runs.settings_codec import with_setting
@@ -23,7 +23,7 @@ def write_run(
 
     Changes are of settings of the run, or of its agent by a path with two underscores for a dot.
     """
-    settings = RAINBOW_PRESETS[agent].at_scale(scale, game)
+    settings = run_of(agent, scale, game)
     for name, value in changes.items():
         if "__" in name:
             settings = with_setting(settings, name.replace("__", "."), str(value))

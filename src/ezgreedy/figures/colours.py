@@ -3,6 +3,8 @@
 Each policy keeps its own colour everywhere.
 """
 
+from collections.abc import Mapping
+
 EPS_COLOUR = "#d55e00"
 EZ_COLOUR = "#0072b2"
 OTHER_COLOURS = ("#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
@@ -27,3 +29,20 @@ AGENT_COLOURS = {
     "r2d2-rnd": "#8c564b",
     "r2d2-bootstrap": "#6a51a3",
 }
+
+
+def colours_of(agents: Mapping[str, str]) -> dict[str, str]:
+    """The colour of each agent; a second group of the same agent takes an unused one.
+
+    Args:
+        agents: names of agents by label.
+    """
+    known = AGENT_COLOURS
+    owned = {known.get(agent) for agent in agents.values()}
+    spare = [colour for colour in (*OTHER_COLOURS, *known.values()) if colour not in owned]
+    taken: dict[str, str] = {}
+    for label, agent in agents.items():
+        wanted = [known[agent], *spare] if agent in known else spare
+        free = [colour for colour in wanted if colour not in taken.values()]
+        taken[label] = free[0] if free else REFERENCE_COLOUR
+    return taken

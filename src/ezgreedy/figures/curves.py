@@ -12,18 +12,25 @@ from ezgreedy.findings.panels import Curve, Panel
 _LONG_LABEL = 60  # characters; two such labels do not fit side by side
 
 
-def learning_curves(panels: Sequence[Panel], *, shares_legend: bool = False) -> Figure:
+def learning_curves(
+    panels: Sequence[Panel], *, columns: int | None = None, shares_legend: bool = False
+) -> Figure:
     """A figure with panels side by side.
 
     Args:
         panels: panels from left to right.
+        columns: most panels in a row; None for all of them in one.
         shares_legend: whether to draw one legend below all panels rather than one in each.
     """
+    num_columns = len(panels) if columns is None else min(columns, len(panels))
+    num_rows = -(-len(panels) // num_columns)
     with style.voice():
-        figure = style.new_figure(3.6 * len(panels) + 0.4, 2.9)
-        axes = figure.subplots(1, len(panels), squeeze=False)[0]
-        for axis, panel in zip(axes, panels, strict=True):
+        figure = style.new_figure(3.6 * num_columns + 0.4, 2.9 * num_rows)
+        axes = figure.subplots(num_rows, num_columns, squeeze=False).ravel()
+        for axis, panel in zip(axes, panels, strict=False):
             draw_panel(axis, panel, has_legend=not shares_legend)
+        for axis in axes[len(panels) :]:
+            axis.remove()
         if shares_legend:
             _draw_legend_below(figure)
     return figure

@@ -133,6 +133,23 @@ def score_curves(
     )
 
 
+def raw_curves(runs: Sequence[Run], frames: int | None = None) -> tuple[IntArray, FloatArray]:
+    """Scores of one game's runs at every evaluation that those which reach the end share.
+
+    Args:
+        runs: runs of one agent in one game.
+        frames: where curves end; see `training_scores`.
+
+    Returns:
+        Training frames, [points], and scores, [points, runs].
+    """
+    until = training_scores(runs, frames).frames
+    lines = [line for line in map(_Line.of, runs) if line.place(until) is not None]
+    points = _shared_points(lines, until)
+    values = [[line.final(int(point)) for line in lines] for point in points]
+    return points, np.array(values, dtype=np.float64)
+
+
 def thinned(length: int, most: int) -> IntArray:
     """Indices of at most `most` of `length` points, evenly spaced, with the first and the last."""
     return np.unique(np.linspace(0, length - 1, min(length, most)).round().astype(np.int64))

@@ -16,13 +16,13 @@ import numpy as np
 from ezgreedy.findings.intervals import LEAST_SEEDS, Interval, difference_interval, mean_interval
 from ezgreedy.findings.scores import Missing
 from ezgreedy.findings.training_scores import shared_frames
+from ezgreedy.findings.variants import variants
 from ezgreedy.games.minatar_scores import (
     PUBLISHED_ACCURACY,
     PUBLISHED_FRAMES,
     minatar_scores,
 )
 from ezgreedy.report import wording
-from ezgreedy.report.variants import variants
 from ezgreedy.results.runs import LATEST, Report, Run, not_begun, read_run, run_directories
 from ezgreedy.seeding import role_seed
 

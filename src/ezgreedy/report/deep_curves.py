@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ezgreedy.figures.colours import AGENT_COLOURS, OTHER_COLOURS, REFERENCE_COLOUR
+from ezgreedy.figures.colours import REFERENCE_COLOUR, colours_of
 from ezgreedy.findings.intervals import LEAST_SEEDS
 from ezgreedy.findings.panels import Curve, Panel
 from ezgreedy.findings.score_intervals import stratified_band
@@ -178,20 +178,3 @@ def _named(group: Group) -> str:
 def _seeds(group: Group) -> str:
     told = seeds_told(group)
     return f"{told} seed" if told == "1" else f"{told} seeds"
-
-
-def colours_of(agents: Mapping[str, str]) -> dict[str, str]:
-    """The colour of each agent; a second group of the same agent takes an unused one.
-
-    Args:
-        agents: names of agents by label.
-    """
-    known = AGENT_COLOURS
-    owned = {known.get(agent) for agent in agents.values()}
-    spare = [colour for colour in (*OTHER_COLOURS, *known.values()) if colour not in owned]
-    taken: dict[str, str] = {}
-    for label, agent in agents.items():
-        wanted = [known[agent], *spare] if agent in known else spare
-        free = [colour for colour in wanted if colour not in taken.values()]
-        taken[label] = free[0] if free else REFERENCE_COLOUR
-    return taken

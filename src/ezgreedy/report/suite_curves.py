@@ -5,6 +5,7 @@ Every point of a curve uses the same runs, those of the agent's row in the table
 
 import numpy as np
 
+from ezgreedy.figures.colours import colours_of
 from ezgreedy.findings.intervals import LEAST_SEEDS
 from ezgreedy.findings.panels import Curve, Panel
 from ezgreedy.findings.score_intervals import stratified_band
@@ -12,7 +13,7 @@ from ezgreedy.findings.scores import human_gap, mean, median
 from ezgreedy.findings.training_scores import score_curves
 from ezgreedy.report import wording
 from ezgreedy.report.deep import generator
-from ezgreedy.report.deep_curves import X_LABEL, colours_of
+from ezgreedy.report.deep_curves import X_LABEL
 from ezgreedy.report.suite_scores import Comparison, SuiteScores
 from ezgreedy.requirements import FloatArray
 

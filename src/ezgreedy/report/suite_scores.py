@@ -31,10 +31,10 @@ from ezgreedy.findings.scores import (
 )
 from ezgreedy.findings.suites import suites
 from ezgreedy.findings.training_scores import TrainingScores, shared_frames, training_scores
+from ezgreedy.findings.variants import variants
 from ezgreedy.games.family import NamedSuite
 from ezgreedy.report import wording
 from ezgreedy.report.deep import Estimate, generator
-from ezgreedy.report.variants import variants
 from ezgreedy.requirements import FloatArray
 from ezgreedy.results.runs import Run
 

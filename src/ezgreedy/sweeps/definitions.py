@@ -79,7 +79,7 @@ def sweeps() -> dict[str, Sweep]:
     known = (
         Sweep("atari57-rainbow", atari, _RAINBOWS, num_seeds=5),  # 200M frames by default
         Sweep("atari57-r2d2", atari, _R2D2S, num_seeds=3),  # 30B frames by default
-        Sweep("atari-durations", _DURATION_GAMES, ("r2d2-ez",), num_seeds=3, laws=_DURATION_LAWS),
+        Sweep("atari-durations", EXPLORATION_GAMES, ("r2d2-ez",), num_seeds=3, laws=_DURATION_LAWS),
         Sweep(
             "small-durations",
             ("deep_sea/20", MINATAR_PREFIX + "freeway"),
@@ -112,7 +112,7 @@ def sweeps() -> dict[str, Sweep]:
 # 2). Deviation: its text gives neither the games nor the hyper-parameters. These are the hard
 # exploration games and two in which the agent must go a long way in one direction; the laws are
 # among those of our chain, with means from 1.4 to about 300 steps.
-_DURATION_GAMES = ("Freeway", "Gravitar", "MontezumaRevenge", "Pitfall", "PrivateEye", "Venture")
+EXPLORATION_GAMES = ("Freeway", "Gravitar", "MontezumaRevenge", "Pitfall", "PrivateEye", "Venture")
 _DURATION_LAWS: tuple[DurationLaw, ...] = (
     *(Zeta(mu) for mu in (1.25, 1.5, 2.0, 2.5, 3.0)),
     *(Geometric(decay) for decay in (0.5, 0.8, 0.9, 0.98, 0.995)),
