@@ -410,6 +410,32 @@ def test_divided_by_its_variance_every_frame_is_rewarded_alike():
     assert of_new[2] < 1.3 * of_known[2]
 
 
+@pytest.mark.parametrize(
+    ("adam_epsilon", "has_bursts"), [(WORKING.adam_epsilon, False), (1e-8, True)]
+)
+def test_errors_of_known_frames_rise_again_only_without_adam_s_epsilon(adam_epsilon, has_bursts):
+    # A step changes each weight by about the learning rate, and so an output by that times the
+    # number of inputs; only a divisor of more than the vanishing gradients makes steps vanish too.
+    settings = replace(WORKING, torso=(), whitening_observations=200, adam_epsilon=adam_epsilon)
+    rnd = RandomNetworkDistillation(settings, Sight((3000,), 1.0), burn_in=0, seed=0)
+    rng = np.random.default_rng(0)
+    known = rng.random((40, 3000), dtype=np.float32)
+    batch = random_batch(size=2, burn_in=0, shape=(3000,))
+    errors, bonuses = [], []
+    for number in range(1, 1_201):
+        batch.observations[:] = known[rng.integers(0, 40, batch.observations.shape[:2])]
+        rnd(batch)
+        if number > 300 and number % 20 == 0:
+            errors.append(rnd.errors(known).mean())
+            bonuses.append(rnd.bonuses(rnd.errors(known)).mean())
+    if has_bursts:
+        assert max(errors) > 100.0 * errors[0]
+        assert max(bonuses) > 0.25
+    else:
+        assert max(errors) < 2.0 * errors[0]
+        assert max(bonuses[-10:]) < 0.01
+
+
 def test_known_frames_never_earn_more_than_half_a_deviation_on_average():
     rnd = make(normalisation="ngu")
     rng = np.random.default_rng(0)
