@@ -175,6 +175,24 @@ def test_the_predictor_can_learn_from_the_last_steps_alone():
     assert twin.moments.count == 12
 
 
+@pytest.mark.parametrize("steps_per_window", [None, 2])
+def test_a_batch_in_parts_gives_the_same_errors_and_gradients(steps_per_window, monkeypatch):
+    changes = {**WHITENED, "steps_per_window": steps_per_window}
+    whole, parted = make(**changes), make(**changes)
+    for seed in range(6):
+        batch = random_batch(seed)
+        monkeypatch.setattr("ezgreedy.intrinsic.rnd._FRAMES_AT_ONCE", 512)
+        paid = whole(batch).rewards
+        monkeypatch.setattr("ezgreedy.intrinsic.rnd._FRAMES_AT_ONCE", 7)
+        np.testing.assert_allclose(parted(batch).rewards, paid, rtol=1e-4)
+    assert parted.num_updates == whole.num_updates > 2
+    for name, parameter in whole.predictor.named_parameters():
+        torch.testing.assert_close(
+            parted.predictor.state_dict()[name], parameter.detach(), rtol=1e-3, atol=1e-5
+        )
+    torch.testing.assert_close(parted.whitening.squares, whole.whitening.squares)
+
+
 def test_bonuses_are_cut_and_never_negative():
     rnd = make(largest_bonus=2.0, normalisation="ngu")
     rnd.moments.update(np.array([1.0, 2.0, 3.0]))

@@ -62,7 +62,7 @@ class Novelty:
             observations: the observations, [batch, ...].
         """
         with torch.no_grad():
-            inputs = self._inputs(self._seeing(self._tensor(observations)))
+            inputs = self._inputs(self._seen(observations))
             errors: FloatArray = self._errors(inputs).double().cpu().numpy()
         return errors
 
@@ -116,6 +116,9 @@ class Novelty:
         if self.whitening is not None:
             parts["whitening"] = self.whitening.state_dict()
         return parts
+
+    def _seen(self, observations: NDArray[Any]) -> Tensor:
+        return self._seeing(self._tensor(observations))
 
     def _inputs(self, seen: Tensor) -> Tensor:
         return seen if self.whitening is None else self.whitening(seen)

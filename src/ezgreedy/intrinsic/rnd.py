@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from ezgreedy import requirements as require
@@ -21,6 +22,9 @@ from ezgreedy.learning.gradients import NotFiniteError, clip_gradients
 from ezgreedy.learning.settings import Sight
 from ezgreedy.replay.sequence_batch import Float32Array, SequenceBatch
 from ezgreedy.requirements import BoolArray, FloatArray
+
+# Larger batches are computed in parts: the paper's would take 9 GB at once, and 1 GB like this.
+_FRAMES_AT_ONCE = 512
 
 
 class RandomNetworkDistillation(Novelty):
@@ -66,14 +70,13 @@ class RandomNetworkDistillation(Novelty):
         is_trained = batch.is_trained(self.burn_in)
         reached = np.zeros((len(is_trained), is_trained.shape[1] + 1), dtype=np.bool_)
         reached[:, 1:] = is_trained
-        seen = self._seeing(self._tensor(batch.observations[reached]))
+        frames = batch.observations[reached]
         rewards: Float32Array = batch.rewards.copy()
         received = batch._replace(rewards=rewards, seen_rewards=batch.inputs)
-        if self._only_looks(seen):
+        if self._only_looks(frames):
             return received
-        errors = self._learn(self._inputs(seen), self._teaches(batch, is_trained))
-        if self.whitening is not None:
-            self.whitening.update(seen)
+        errors = self._learn(frames, self._teaches(batch, is_trained))
+        self._look(frames)
         if self.num_updates > self.settings.warm_up_updates:
             self.moments.update(errors)
         rewards[is_trained] += (self.settings.scale * self.bonuses(errors)).astype(np.float32)
@@ -108,19 +111,26 @@ class RandomNetworkDistillation(Novelty):
             "num_updates": torch.tensor(self.num_updates),
         }
 
-    def _only_looks(self, seen: Tensor) -> bool:
+    def _only_looks(self, frames: NDArray[Any]) -> bool:
         """Count a batch for the statistics of whitening alone, while they have seen too little."""
         whitening = self.whitening
         if whitening is None or whitening.count >= self.settings.whitening_observations:
             return False
-        self._require_finite("observations", seen)
-        whitening.update(seen)
+        for part in _parts(len(frames)):
+            self._require_finite("observations", self._seen(frames[part]))
+        self._look(frames)
         return True
 
-    def _learn(self, inputs: Tensor, teaches: BoolArray) -> FloatArray:
+    def _look(self, frames: NDArray[Any]) -> None:
+        """Count a batch for the statistics of whitening, if there is any."""
+        if self.whitening is not None:
+            for part in _parts(len(frames)):
+                self.whitening.update(self._seen(frames[part]))
+
+    def _learn(self, frames: NDArray[Any], teaches: BoolArray) -> FloatArray:
         """Update the predictor; return all errors before that."""
         try:
-            errors = self._differentiate(inputs, teaches)
+            errors = self._differentiate(frames, teaches)
         except BaseException:
             self._optimizer.zero_grad(set_to_none=True)
             raise
@@ -136,8 +146,19 @@ class RandomNetworkDistillation(Novelty):
         most = self.settings.steps_per_window or is_trained.shape[1]
         return (positions >= ends - most)[is_trained]
 
-    def _differentiate(self, inputs: Tensor, teaches: BoolArray) -> FloatArray:
-        """Leave clipped gradients in the predictor's parameters; return all errors."""
+    def _differentiate(self, frames: NDArray[Any], teaches: BoolArray) -> FloatArray:
+        """Leave clipped gradients of the mean error in the predictor; return all errors."""
+        num_taught, errors = int(teaches.sum()), []
+        for part in _parts(len(frames)):
+            inputs = self._inputs(self._seen(frames[part]))
+            errors.append(self._add_gradients(inputs, teaches[part], num_taught))
+        clip_gradients(
+            self.predictor, self.settings.largest_gradient_norm, self.num_updates, self.seed
+        )
+        return torch.cat(errors).double().cpu().numpy()
+
+    def _add_gradients(self, inputs: Tensor, teaches: BoolArray, num_taught: int) -> Tensor:
+        """Add this part's share of the gradients; return its errors."""
         if teaches.all():
             errors = taught = self._errors(inputs)
         else:
@@ -145,12 +166,15 @@ class RandomNetworkDistillation(Novelty):
                 errors = self._errors(inputs)
             taught = self._errors(inputs[self._tensor(teaches)])
         self._require_finite("errors", errors.detach())
-        torch.autograd.backward(taught.mean())
-        clip_gradients(
-            self.predictor, self.settings.largest_gradient_norm, self.num_updates, self.seed
-        )
-        return errors.detach().double().cpu().numpy()
+        torch.autograd.backward(taught.sum() / num_taught)
+        return errors.detach()
 
     def _require_finite(self, site: str, values: Tensor) -> None:
         if not torch.isfinite(values).all():
             raise NotFiniteError(site, self.num_updates, self.seed)
+
+
+def _parts(num_frames: int) -> list[slice]:
+    """The frames of a batch in parts that are computed one after the other."""
+    starts = range(0, num_frames, _FRAMES_AT_ONCE)
+    return [slice(start, start + _FRAMES_AT_ONCE) for start in starts]
