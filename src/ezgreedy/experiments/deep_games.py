@@ -198,6 +198,7 @@ STUDY = RunStudy(
     id="deep-games",
     title="Figure 5 and the tables: deep agents, game by game",
     shows="what deep agents score on every game, and over suites beside the paper's numbers",
+    statements=(),
     criteria={"selected_games": list(SELECTED_GAMES), "selected_agents": list(SELECTED_AGENTS)},
     commands=("ezgreedy sweep atari57-r2d2 --out DIR",),
     summarise=summarise,
