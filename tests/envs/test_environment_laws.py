@@ -24,7 +24,10 @@ LIMITED = {
 # Actions that lead from the start, or in the car's case from just below the goal, to the end.
 TERMINATING = {
     "ezgreedy/Chain-v0": [chain.DOWN],
+    "ezgreedy/Corridor-v0": [1] * 39,
     "ezgreedy/DeepSea-v0": [0] * 20,
+    "ezgreedy/FourRooms-v0": [3] * 8 + [1] * 9 + [3],
+    "ezgreedy/Mines-v0": [grid_world.DOWN] * 3,
     "ezgreedy/GridWorld-v0": [grid_world.DOWN] * 19 + [grid_world.RIGHT] * 9,
     "ezgreedy/GridWorldDown-v0": [grid_world.DOWN] * 22,
     "ezgreedy/MountainCarSparse-v0": [mountain_car.FORTH],

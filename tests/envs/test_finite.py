@@ -5,12 +5,16 @@ import pytest
 from ezgreedy.envs.chain import Chain
 from ezgreedy.envs.deep_sea import DeepSea
 from ezgreedy.envs.finite import finite_model
+from ezgreedy.envs.grid_map import GridMap
 from ezgreedy.envs.grid_world import GridWorld
 
 FINITE = {
     "chain": lambda: Chain(length=60),
     "deep sea": lambda: DeepSea(size=6),
     "deep sea with random actions": lambda: DeepSea(size=6, action_seed=1),
+    "corridor": lambda: GridMap("corridor", ["left", "right"]),
+    "four rooms": GridMap,
+    "mines": lambda: GridMap("mines"),
     "grid world": GridWorld,
     "grid world that ends at the bottom": lambda: GridWorld(goal=None, bottom_ends=True),
 }

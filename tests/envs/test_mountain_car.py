@@ -1,5 +1,6 @@
 import gymnasium
 import numpy as np
+import pytest
 
 from ezgreedy.envs import mountain_car
 from ezgreedy.envs.mountain_car import BACK, FORTH, MountainCarSparse
@@ -66,3 +67,11 @@ def test_first_states_fill_their_interval_at_rest():
     assert not starts[:, 1].any()
     assert -0.6 <= starts[:, 0].min() < -0.59
     assert -0.41 < starts[:, 0].max() < -0.4
+
+
+def test_episodes_can_begin_in_one_place():
+    env = MountainCarSparse(first_position=-0.5)
+    for seed in (0, 1):
+        assert env.reset(seed=seed)[0].tolist() == [-0.5, 0.0]
+    with pytest.raises(ValueError, match="first_position must lie in"):
+        MountainCarSparse(first_position=0.7)

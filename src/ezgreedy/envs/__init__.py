@@ -30,6 +30,13 @@ ENVIRONMENTS = {
     "ezgreedy/GridWorldDown-v0": Registration(
         "ezgreedy.envs.grid_world:GridWorld", None, {"goal": None, "bottom_ends": True}
     ),
+    "ezgreedy/Corridor-v0": Registration(
+        "ezgreedy.envs.grid_map:GridMap", None, {"rows": "corridor", "moves": ("left", "right")}
+    ),
+    "ezgreedy/FourRooms-v0": Registration(
+        "ezgreedy.envs.grid_map:GridMap", None, {"rows": "four-rooms"}
+    ),
+    "ezgreedy/Mines-v0": Registration("ezgreedy.envs.grid_map:GridMap", None, {"rows": "mines"}),
     "ezgreedy/MountainCarSparse-v0": Registration(
         "ezgreedy.envs.mountain_car:MountainCarSparse", 5000, {}
     ),

@@ -129,6 +129,7 @@ class DeepSea(FiniteEnv):
         if action_seed is not None:
             seed = require.integer("action_seed", action_seed, least=0, most=None)
             self.mapping = random_mapping(self.size, seed)
+        self.num_columns = self.size
         super().__init__((self.size + 1) * self.size, NUM_ACTIONS, render_mode)
 
     def transition(self, state: int, action: int) -> tuple[int, float, bool]:

@@ -16,10 +16,12 @@ from ezgreedy.requirements import BoolArray, FloatArray, IntArray
 class FiniteEnv(StudyEnv[int]):
     """A deterministic environment whose observation is the number of its state.
 
-    Subclasses define `first_state` and `transition`, the whole of the dynamics.
+    Subclasses define `first_state` and `transition`, the whole of the dynamics. If states are the
+    cells of a grid, numbered row by row, `num_columns` is the length of a row.
     """
 
     first_state: int
+    num_columns: int | None = None
 
     def __init__(self, num_states: int, num_actions: int, render_mode: str | None) -> None:
         super().__init__(Discrete(num_states), num_actions, render_mode)  # type: ignore[arg-type]
@@ -54,6 +56,11 @@ class FiniteModel(NamedTuple):
     start: FloatArray  # [S], the distribution of the first state
     terminal: BoolArray  # [S]
     reachable: BoolArray  # [S], from the start
+
+    @property
+    def acting(self) -> BoolArray:
+        """States in which an agent can find itself having to act, [S]."""
+        return self.reachable & ~self.terminal
 
     def transitions(self) -> FloatArray:
         """P(s' | s, a) as a dense array [S, A, S']; mind its size."""

@@ -88,6 +88,7 @@ class GridWorld(FiniteEnv):
         if self.start == self.goal:
             raise require.refuse("goal", "differ from start", goal)
         self.first_state = self.start[0] * self.size + self.start[1]
+        self.num_columns = self.size
         num_rows = self.size + 1 if self.bottom_ends else self.size
         super().__init__(num_rows * self.size, NUM_ACTIONS, render_mode)
 

@@ -9,6 +9,7 @@ import math
 import numpy as np
 from gymnasium.spaces import Box
 
+from ezgreedy import requirements as require
 from ezgreedy.compilation import jit
 from ezgreedy.envs.drawing import AGENT, GOLD, INK, LEAF, PAPER, STONE, Canvas, Picture, blend
 from ezgreedy.envs.study_env import StudyEnv
@@ -50,10 +51,14 @@ class MountainCarSparse(StudyEnv[FloatArray]):
     """The car as a Gymnasium environment; it observes its position and velocity as float64.
 
     Args:
+        first_position: where episodes begin; drawn anew for each of them if None.
         render_mode: "rgb_array" or None.
     """
 
-    def __init__(self, render_mode: str | None = None) -> None:
+    def __init__(self, first_position: float | None = None, render_mode: str | None = None) -> None:
+        self.first_position = first_position
+        if first_position is not None:
+            require.number("first_position", first_position, LEAST_POSITION, GOAL_POSITION)
         least = np.array([LEAST_POSITION, -MOST_SPEED])
         most = np.array([MOST_POSITION, MOST_SPEED])
         super().__init__(Box(least, most, dtype=np.float64), NUM_ACTIONS, render_mode)
@@ -61,6 +66,8 @@ class MountainCarSparse(StudyEnv[FloatArray]):
 
     def _begin(self) -> None:
         self.position, self.velocity = start(self.np_random.random())
+        if self.first_position is not None:
+            self.position = self.first_position
 
     def _advance(self, action: int) -> tuple[float, bool]:
         self.position, self.velocity, reward, terminated = step(
