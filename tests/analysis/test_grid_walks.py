@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from ezgreedy import EZGreedy
-from ezgreedy.analysis import first_visits as plain_reference
+from ezgreedy.analysis import environment_walks as plain_reference
 from ezgreedy.analysis.grid_walks import DOWN, OpenGrid, _moved, first_visits
 from ezgreedy.envs import grid_world
 from ezgreedy.envs.grid_world import GridWorld

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ezgreedy import EpsilonGreedy, EZGreedy
-from ezgreedy.analysis.first_visits import first_visits
+from ezgreedy.analysis.environment_walks import first_visits
 from ezgreedy.cli import main
 
 FIGURES = {

@@ -1,4 +1,4 @@
-"""Compiled walks see each place when the plain reference, `analysis.first_visits`, does."""
+"""Compiled walks see each place when the plain reference, `analysis.environment_walks`, does."""
 
 import math
 
@@ -8,7 +8,7 @@ from gymnasium import ObservationWrapper, Wrapper, spaces
 
 from ezgreedy import EZGreedy, Fixed, Zeta
 from ezgreedy.analysis.bins import Bins
-from ezgreedy.analysis.first_visits import first_visits
+from ezgreedy.analysis.environment_walks import first_visits
 from ezgreedy.envs.cartpole import CartPoleSwingUpSparse
 from ezgreedy.envs.deep_sea import DeepSea
 from ezgreedy.envs.grid_world import GridWorld

@@ -23,7 +23,9 @@ from ezgreedy.packages import require_installed
 if TYPE_CHECKING:
     from gymnasium.spaces import Discrete
 
-    from ezgreedy.analysis.first_visits import Bins, Environment, FirstVisitTimes, Policy
+    from ezgreedy.analysis.bins import Bins
+    from ezgreedy.analysis.environment_walks import Environment, Policy
+    from ezgreedy.analysis.visits import FirstVisitTimes
     from ezgreedy.figures.coverage_maps import Layout
 
 POLICIES = {"ez": "εz-greedy", "eps": "ε-greedy"}
@@ -222,7 +224,7 @@ def _check_writable(directory: Path) -> None:
 
 def _fitted(settings: CoverageSettings) -> "tuple[Bins, Layout, int]":
     """The cells of the environment, their layout, and the number of actions."""
-    from ezgreedy.analysis.first_visits import Bins
+    from ezgreedy.analysis.bins import Bins
     from ezgreedy.figures.coverage_maps import Layout
 
     env = _opened(settings)
@@ -241,7 +243,7 @@ def _opened(settings: CoverageSettings) -> "Environment":
     """The environment; refuses an unknown name, with the reason."""
     import gymnasium
 
-    from ezgreedy.analysis.first_visits import open_environment
+    from ezgreedy.analysis.environment_walks import open_environment
 
     if importlib.util.find_spec("ezgreedy.envs") is not None:
         importlib.import_module("ezgreedy.envs")  # registers our own environments
@@ -269,7 +271,7 @@ def _all_visits(
     settings: CoverageSettings, bins: "Bins", num_actions: int
 ) -> "dict[str, FirstVisitTimes]":
     """The trials of every policy, with a progress bar that shows the time left."""
-    from ezgreedy.analysis.first_visits import first_visits
+    from ezgreedy.analysis.environment_walks import first_visits
     from ezgreedy.runs.progress_bar import ProgressBar
 
     policies = {name: _policy(name, settings, num_actions) for name in settings.policies}

@@ -2,8 +2,8 @@
 
 The first-visit maps of Figure 3: of cells in the two tabular environments, of bins in the two with
 continuous states. With ε = 1 the greedy policy is never called, so a walk needs no values; where
-states are finite, it ends early once every state has been seen. `analysis.first_visits` defines
-what counts as a first visit, and tests bind these loops to it.
+states are finite, it ends early once every state has been seen. `analysis.environment_walks`
+defines what counts as a first visit, and tests bind these loops to it.
 """
 
 import math

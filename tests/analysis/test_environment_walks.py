@@ -5,9 +5,9 @@ from gymnasium import spaces
 
 from ezgreedy import ActionRepeats, EpsilonGreedy, EZGreedy, Fixed, TemporallyExtended, Zeta
 from ezgreedy.analysis.bins import Bins
+from ezgreedy.analysis.environment_walks import first_visits
 from ezgreedy.analysis.exact import expected_first_visits
 from ezgreedy.analysis.finite_walks import tabular_first_visits
-from ezgreedy.analysis.first_visits import first_visits
 from ezgreedy.analysis.process import ExplorationProcess
 from ezgreedy.analysis.visits import PAPER_SETTINGS, FirstVisitTimes
 from support.small_mdps import deep_sea, room
@@ -34,7 +34,35 @@ class Walk(gymnasium.Env):
         return self.state, 0.0, bool(self.mdp.ends[self.state]), False, {}
 
 
-def naive(make, explore, bins, num_steps, seed):
+class Plain:
+    """Somebody's own policy: what ours has to offer behind the least that is needed."""
+
+    def __init__(self, explore):
+        self.explore, self.lanes, self.seed = explore, explore.lanes, explore.streams.seed
+
+    def __call__(self, greedy):
+        return self.explore(greedy)
+
+    def reset(self, finished):
+        self.explore.reset(finished)
+
+
+class Scripted:
+    """Plays these actions, whatever the greedy ones are; −1 stands for the greedy action."""
+
+    lanes = 2
+
+    def __init__(self, actions):
+        self.actions = actions
+
+    def __call__(self, greedy):
+        return np.where(np.array(self.actions) < 0, greedy, self.actions)
+
+    def reset(self, finished):
+        pass
+
+
+def naive(make, explore, bins, num_steps, seed, stops=None):
     """One trial in the most obvious way; the policy has a single lane."""
     first, visits = [num_steps] * bins.num_cells, [0] * bins.num_cells
 
@@ -48,8 +76,11 @@ def naive(make, explore, bins, num_steps, seed):
     see(observation, 0)
     for step in range(1, num_steps + 1):
         action = explore(np.zeros(1, dtype=np.int64))[0]
+        before = observation
         observation, _, terminated, truncated, _ = env.step(int(action))
         see(observation, step)
+        if stops is not None and stops(before, observation):
+            explore.reset(np.array([True]))
         if terminated or truncated:
             explore.reset(np.array([True]))
             observation, _ = env.reset()
@@ -109,6 +140,51 @@ def test_the_general_policy_gives_the_trials_of_the_vectorised_one():
         lambda: Walk(mdp), TemporallyExtended(ActionRepeats(4), 1.0, lanes=2, seed=3), 100
     )
     np.testing.assert_array_equal(special.first, general.first)
+
+
+def test_options_end_where_a_rule_says_so():
+    mdp, explore = room(5, (0, 2)), EZGreedy(4, 1.0, lanes=3, seed=9)
+    bins = Bins.of(Walk(mdp).observation_space)
+    found = first_visits(lambda: Walk(mdp), explore, 300, stops=lambda old, new: old == new)
+    for trial in range(3):
+        single = EZGreedy(4, 1.0, lanes=1, seed=9, first_lane=trial)
+        first, visits = naive(lambda: Walk(mdp), single, bins, 300, 0, lambda old, new: old == new)
+        assert found.first[trial].tolist() == first
+        assert found.visits[trial].tolist() == visits
+    # Long repeats against a wall are what the rule is for.
+    never = first_visits(lambda: Walk(mdp), EZGreedy(4, 1.0, lanes=3, seed=9), 300)
+    assert found.trial_means().mean() < never.trial_means().mean()
+
+
+@pytest.mark.parametrize("env_id", ["MountainCar-v0", "FrozenLake-v1"])
+@pytest.mark.parametrize("epsilon", [0.3, 1.0])
+def test_an_own_policy_is_called_and_reset_like_ours(env_id, epsilon):
+    num_actions = int(gymnasium.make(env_id).action_space.n)
+    ours, own = (EZGreedy(num_actions, epsilon, lanes=3, seed=4) for _ in range(2))
+    expected, found = (
+        first_visits(env_id, policy, 150, max_episode_steps=40, greedy=lambda _: 1)
+        for policy in (ours, Plain(own))
+    )
+    np.testing.assert_array_equal(found.first, expected.first)
+    np.testing.assert_array_equal(found.visits, expected.visits)
+
+
+def test_own_policies_that_cannot_walk_are_refused():
+    def make():
+        return Walk(room(3, (0, 0)), first_action=5)
+
+    assert first_visits(make, Scripted([0, 3]), 5).num_trials == 2
+    assert first_visits(make, Scripted([0, -1]), 5, greedy=lambda _: 6).num_trials == 2
+    with pytest.raises(ValueError, match="greedy must be given: the policy plays greedy actions"):
+        first_visits(make, Scripted([0, -1]), 5)
+    with pytest.raises(ValueError, match=r"explore\(greedy\) must .*got 4"):
+        first_visits(make, Scripted([0, 4]), 5)
+    with pytest.raises(TypeError, match="explore must have lanes, a call and a reset"):
+        first_visits(make, lambda greedy: greedy, 5)
+    own = Scripted([0, 0])
+    own.seed = -1
+    with pytest.raises(ValueError, match=r"explore.seed must be at least 0; got -1"):
+        first_visits(make, own, 5)
 
 
 def test_mean_first_visits_are_the_exact_ones():

@@ -10,7 +10,7 @@ This is the plain reference: tests compare the faster walks (`analysis.grid_walk
 
 from collections.abc import Callable
 from contextlib import ExitStack
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import gymnasium
 import numpy as np
@@ -19,16 +19,32 @@ from gymnasium.wrappers import TimeLimit
 
 from ezgreedy import requirements as require
 from ezgreedy.analysis.bins import Bins
-from ezgreedy.analysis.visits import PAPER_SETTINGS, FirstVisitTimes, PaperSetting, VisitTally
-from ezgreedy.exploration.ez_greedy import EZGreedy
+from ezgreedy.analysis.visits import FirstVisitTimes, VisitTally
+from ezgreedy.exploration.explorer import Explorer
 from ezgreedy.exploration.temporally_extended import TemporallyExtended
-from ezgreedy.requirements import IntArray
-
-__all__ = ["PAPER_SETTINGS", "Bins", "FirstVisitTimes", "PaperSetting", "first_visits"]
+from ezgreedy.requirements import BoolArray, IntArray
 
 Environment = gymnasium.Env[Any, Any]
 Maker = Callable[[], Environment]
-Policy = EZGreedy | TemporallyExtended
+
+_NO_GREEDY_ACTION = -1
+
+
+@runtime_checkable
+class Policy(Protocol):
+    """What walks need of a policy: one of ours, or any object that is called and reset like them.
+
+    Attributes:
+        lanes: number of environments stepped together; each is a trial.
+    """
+
+    lanes: int
+
+    def __call__(self, greedy: Any, /) -> IntArray:
+        """The actions to execute, counted from 0, [lanes], given the greedy ones, int [lanes]."""
+
+    def reset(self, finished: BoolArray, /) -> None:
+        """Tells which lanes' episodes have ended, bool [lanes]."""
 
 
 def first_visits(
@@ -39,26 +55,33 @@ def first_visits(
     *,
     max_episode_steps: int | None = None,
     greedy: Callable[[Any], int] | None = None,
+    stops: Callable[[Any, Any], bool] | None = None,
     progress: Callable[[int], object] | None = None,
 ) -> FirstVisitTimes:
     """Counts first visits of a policy, which has one lane for every trial.
 
+    If the policy has an attribute `seed`, it seeds the environments; if not, 0 does.
+
     Args:
         environment: an id that `gymnasium.make` knows, or a function that makes an environment.
-        explore: an unused exploration policy; its lanes are the trials.
+        explore: an unused exploration policy, ours or your own; its lanes are the trials.
         num_steps: steps of each trial, over any number of episodes.
         bins: the cells to count; `Bins.of` the observation space if None.
         max_episode_steps: limit on the length of episodes; the environment's own if None.
-        greedy: the greedy action of an observation; may be None if ε = 1.
+        greedy: the greedy action of an observation; may be None if the policy plays none, as with
+            ε = 1.
+        stops: whether a running option ends here, given the observations before and after a
+            step, within an episode; never if None.
         progress: called after every step with the number of steps taken.
     """
     require.integer("num_steps", num_steps, least=1)
+    _check_policy(explore)
     with ExitStack() as closing:
         envs = []
         for _ in range(explore.lanes):
             envs.append(open_environment(environment, max_episode_steps))
             closing.callback(envs[-1].close)
-        trials = _Trials(envs, explore, greedy)
+        trials = _Trials(envs, explore, greedy, stops)
         bins = Bins.of(envs[0].observation_space) if bins is None else bins
         tally = VisitTally(explore.lanes, bins.counts)
         lanes = np.arange(explore.lanes)
@@ -95,35 +118,41 @@ class _Trials:
     """Environments in step with the lanes of a policy."""
 
     def __init__(
-        self, envs: list[Environment], explore: Policy, greedy: Callable[[Any], int] | None
+        self,
+        envs: list[Environment],
+        explore: Policy,
+        greedy: Callable[[Any], int] | None,
+        stops: Callable[[Any, Any], bool] | None,
     ) -> None:
         actions = envs[0].action_space
         assert isinstance(actions, spaces.Discrete)
-        if explore.num_actions != actions.n:
-            raise require.refuse("explore", f"have {actions.n} actions", explore.num_actions)
-        if explore.steps.any():
-            raise require.refuse("explore", "be fresh", f"{explore.steps.max()} steps taken")
-        self.envs, self.explore, self.greedy = envs, explore, greedy
+        self.num_actions = int(actions.n)
         self.first_action = int(actions.start)
-        first_lane = explore.streams.first_lane
+        if getattr(explore, "num_actions", self.num_actions) != self.num_actions:
+            received = explore.num_actions  # type: ignore[attr-defined]
+            raise require.refuse("explore", f"have {actions.n} actions", received)
+        self.envs, self.explore, self.greedy, self.stops = envs, explore, greedy, stops
+        seed, first_lane = _seed_and_first_lane(explore)
         self.observations: list[Any] = [
-            env.reset(seed=_environment_seed(explore.streams.seed, first_lane + lane))[0]
+            env.reset(seed=_environment_seed(seed, first_lane + lane))[0]
             for lane, env in enumerate(envs)
         ]
 
     def step(self) -> IntArray:
         """Takes one step of every trial; returns those whose episode ended with it."""
-        finished = np.zeros(len(self.envs), dtype=np.bool_)
+        finished, stopped = np.zeros((2, len(self.envs)), dtype=np.bool_)
         for lane, action in enumerate(self._actions().tolist()):
+            before = self.observations[lane]
             observation, _, terminated, truncated, _ = self.envs[lane].step(
                 action + self.first_action
             )
             self.observations[lane] = observation
             finished[lane] = terminated or truncated
-        lanes = np.flatnonzero(finished)
-        if lanes.size:
-            self.explore.reset(finished)
-        return lanes
+            if self.stops is not None:
+                stopped[lane] = self.stops(before, observation)
+        if finished.any() or stopped.any():
+            self.explore.reset(finished | stopped)
+        return np.flatnonzero(finished)
 
     def restart(self, lanes: IntArray) -> None:
         """Starts new episodes; an environment continues its own random stream."""
@@ -133,7 +162,15 @@ class _Trials:
     def _actions(self) -> IntArray:
         if isinstance(self.explore, TemporallyExtended):
             return self.explore(self._greedy_actions, observations=self.observations)
-        return self.explore(self._greedy_actions)
+        if isinstance(self.explore, Explorer):
+            return self.explore(self._greedy_actions)
+        greedy = np.full(len(self.envs), _NO_GREEDY_ACTION)
+        if self.greedy is not None:
+            greedy = self._greedy_actions(np.arange(len(self.envs)))
+        played = np.asarray(self.explore(greedy))
+        if self.greedy is None and (played == _NO_GREEDY_ACTION).any():
+            raise require.refuse("greedy", "be given: the policy plays greedy actions", None)
+        return require.actions("explore(greedy)", played, len(self.envs), self.num_actions)
 
     def _greedy_actions(self, lanes: IntArray) -> IntArray:
         """The greedy actions of lanes that may act greedily; with ε = 1 there are none."""
@@ -141,6 +178,22 @@ class _Trials:
             raise require.refuse("greedy", "be given when epsilon is below 1", None)
         answers = [self.greedy(self.observations[lane]) for lane in lanes.tolist()]
         return np.array(answers, dtype=np.int64) - self.first_action
+
+
+def _check_policy(explore: object) -> None:
+    if not isinstance(explore, Policy):
+        rule = "have lanes, a call and a reset, as EZGreedy has"
+        raise require.refuse_type("explore", rule, explore)
+    require.integer("explore.lanes", explore.lanes, least=1)
+
+
+def _seed_and_first_lane(explore: Policy) -> tuple[int, int]:
+    """What seeds the environments; refuses a policy of ours that has been used."""
+    if not isinstance(explore, Explorer):
+        return require.integer("explore.seed", getattr(explore, "seed", 0), least=0, most=None), 0
+    if explore.steps.any():
+        raise require.refuse("explore", "be fresh", f"{explore.steps.max()} steps taken")
+    return explore.streams.seed, explore.streams.first_lane
 
 
 def _environment_seed(seed: int, lane: int) -> int:
