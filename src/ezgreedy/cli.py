@@ -18,6 +18,7 @@ from ezgreedy.commands import (
     fleet,
     judge,
     list_experiments,
+    playground,
     report,
     reproduce,
     sweep,
@@ -52,6 +53,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"ezgreedy {__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     _add_demo(commands)
+    playground.add_parser(commands)
     list_experiments.add_parser(commands)
     reproduce.add_parser(commands)
     coverage.add_parser(commands)

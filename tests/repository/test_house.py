@@ -48,6 +48,7 @@ ROOMS = [
     "analysis",
     "figures",
     "demonstration",
+    "playground",
     "experiments",
     "report",
     "commands",

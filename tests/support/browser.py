@@ -57,8 +57,12 @@ def found(*names: str) -> str:
 
 
 def set_theme(driver: webdriver.Chrome, theme: str) -> None:
-    feature = {"name": "prefers-color-scheme", "value": theme}
-    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
+    set_media(driver, {"prefers-color-scheme": theme})
+
+
+def set_media(driver: webdriver.Chrome, preferences: dict[str, str]) -> None:
+    features = [{"name": name, "value": value} for name, value in preferences.items()]
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
 
 
 def until(driver: webdriver.Chrome, script: str, *arguments: Any) -> Any:

@@ -3,10 +3,11 @@
 import argparse
 from pathlib import Path
 
+from ezgreedy.commands.targets import check_target, write_pages
 from ezgreedy.packages import require_installed
-from ezgreedy.units import size
 
 _PAGE_NAME = "report.html"
+_REPLACED = "an earlier report"
 
 
 def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -46,33 +47,14 @@ def _report(parsed: argparse.Namespace) -> int:
     if parsed.markdown is not None:
         from ezgreedy.report import markdown
 
-        _check_target("--markdown", parsed.markdown, ".md", markdown.MARK)
+        check_target("--markdown", parsed.markdown, ".md", markdown.MARK, _REPLACED)
         texts[parsed.markdown] = markdown.document(found)
     if parsed.to is not None or parsed.markdown is None:
         require_installed("report", ("jinja2", "matplotlib", "plotly"), "study")
         from ezgreedy.report import page
 
         target = parsed.out[0] / _PAGE_NAME if parsed.to is None else parsed.to
-        _check_target("--to", target, ".html", page.MARK)
+        check_target("--to", target, ".html", page.MARK, _REPLACED)
         texts[target] = page.page(found)
-    _write(texts)
+    write_pages(texts)
     return 0
-
-
-def _check_target(name: str, path: Path, suffix: str, mark: str) -> None:
-    """Refuses to replace anything except an earlier report."""
-    from ezgreedy import requirements as require
-
-    if path.suffix != suffix:
-        raise require.refuse(name, f"end in {suffix}", str(path))
-    if path.exists() and not (path.is_file() and mark in path.read_text(encoding="utf-8")[:2000]):
-        raise require.refuse(name, "be a new file or an earlier report", str(path))
-
-
-def _write(texts: dict[Path, str]) -> None:
-    from ezgreedy.results.store import write_text_atomically
-
-    for path, text in texts.items():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_text_atomically(path, text)
-        print(f"wrote {path} ({size(len(text.encode()))})")

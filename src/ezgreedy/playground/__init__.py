@@ -1,0 +1,1 @@
+"""Worlds to watch exploration in: one offline page that computes walks in the browser."""
