@@ -1,14 +1,15 @@
 # Two commands do everything from a fresh checkout (they need Python 3.11 and make):
 #   make reproduce   set up, run the small-scale study, write a page: out/reproduce/report.html
 #   make test        set up, run the fast test suite
-# Other targets: make lint, make test-slow, make test-adapters (other libraries), make test-cuda (on a GPU),
-# make bench, make format, make clean.
+# Other targets: make docs (into out/docs), make lint, make test-slow, make test-adapters (other
+# libraries), make test-cuda (on a GPU), make bench, make format, make clean.
 
 PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
 STUDY := $(VENV)/.study-installed
 DEV := $(VENV)/.dev-installed
+DOCS := $(VENV)/.docs-installed
 ADAPTERS := .venv-adapters
 ADAPTER_TESTS := torch==2.13.0 pytest pytest-timeout pytest-xdist
 
@@ -17,7 +18,7 @@ ADAPTER_TESTS := torch==2.13.0 pytest pytest-timeout pytest-xdist
 SOURCES := $(shell find src -name '*.py' | LC_ALL=C sort)
 export NUMBA_CACHE_DIR := $(CURDIR)/$(VENV)/numba/$(shell cat $(SOURCES) | cksum | cut -d' ' -f1)
 
-.PHONY: help reproduce test test-slow test-adapters test-cuda lint format bench clean
+.PHONY: help reproduce docs test test-slow test-adapters test-cuda lint format bench clean
 help:
 	@sed -n 's/^# \{0,1\}//p;/^$$/q' Makefile
 
@@ -34,6 +35,10 @@ $(DEV): $(VENV)/.created pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
 	@touch $@ $(STUDY)
 
+$(DOCS): $(DEV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
+	@touch $@
+
 reproduce: $(STUDY)
 	$(BIN)/ezgreedy reproduce --resume --out out/reproduce
 	$(BIN)/ezgreedy report out/reproduce
@@ -43,6 +48,11 @@ test: $(DEV)
 
 test-slow: $(DEV)
 	$(BIN)/python -m pytest -n 2 -m slow
+
+# Nothing is asked of the network, and a warning is an error.
+docs: $(DOCS)
+	$(BIN)/python -m sphinx -q -W --keep-going -b html docs out/docs
+	@echo "wrote out/docs/index.html"
 
 # Each adapter is tested with its real library, in environments of their own: CONTRIBUTING says why.
 $(ADAPTERS)/%/.created:

@@ -208,7 +208,17 @@ def test_the_core_and_the_demo_work_with_numpy_alone():
     assert "no figure: matplotlib is not installed" in result.stdout
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/recipes.md", "docs/adapters/conformance.md"])
+@pytest.mark.parametrize(
+    "page",
+    [
+        "README.md",
+        "docs/adapters/conformance.md",
+        "docs/concepts.md",
+        "docs/coverage.md",
+        "docs/recipes.md",
+        "docs/start.md",
+    ],
+)
 def test_code_on_pages_runs(page, tmp_path):
     run_page(page, tmp_path)
 

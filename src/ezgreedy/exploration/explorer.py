@@ -153,7 +153,7 @@ class Explorer(ABC):
 
     @property
     def epsilon(self) -> Epsilon:
-        """ε as given: a number, an array [lanes], or a function of the step; may be assigned."""
+        """The ε that was given (a number, an array [lanes], a function of the step); assignable."""
         return self._epsilon
 
     @epsilon.setter

@@ -109,12 +109,12 @@ def follow(
 
 
 def ends_after(n: int) -> Callable[[History], float]:
-    """β(h) = 1[|h| ≥ n]."""
+    """β(h) = 1[`|h|` ≥ n]."""
     return lambda history: float(history.length >= n)
 
 
 def ends_by(durations: DurationLaw) -> Callable[[History], float]:
-    """β(h) = P(N = |h|) / P(N ≥ |h|): the hazard that makes N ~ durations plays."""
+    """β(h) = P(N = `|h|`) / P(N ≥ `|h|`): the hazard that makes N ~ durations plays."""
     lengths = np.arange(1, durations.cap + 1)
     mass = durations.pmf(lengths)
     at_least = np.cumsum(mass[::-1])[::-1]
