@@ -51,6 +51,15 @@ def test_the_notebook_holds_a_picture_and_nothing_of_the_machine():
     assert not re.search(r"/(home|work|root|tmp)/", NOTEBOOK.read_text())
 
 
+def test_the_readme_is_short_and_begins_with_the_two_commands():
+    text = (ROOT / "README.md").read_text()
+    assert len(text.split()) <= 1200
+    first_screen = "\n".join(text.splitlines()[:20])
+    assert "make reproduce" in first_screen
+    assert "make test" in first_screen
+    assert ".gif)" in first_screen
+
+
 def test_every_page_is_listed_in_the_contents():
     listed = (ROOT / "docs" / "index.md").read_text()
     for page in (ROOT / "docs").rglob("*.md"):
