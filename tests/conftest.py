@@ -6,6 +6,17 @@ import pytest
 
 from support.room_times import RoomTimes
 
+try:
+    from hypothesis import HealthCheck, settings
+except ModuleNotFoundError:  # environments with another library test only that
+    pass
+else:
+    # How long an example takes depends on what else the machine does, not on the code.
+    settings.register_profile(
+        "unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    )
+    settings.load_profile("unhurried")
+
 _times = pytest.StashKey[RoomTimes]()
 
 

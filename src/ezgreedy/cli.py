@@ -4,8 +4,10 @@ Invalid input ends with exit code 2 and one line that names the argument, the ru
 """
 
 import argparse
+import errno
 import importlib.util
 import os
+import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -26,6 +28,7 @@ from ezgreedy.commands import (
 )
 from ezgreedy.commands.help_text import DefaultsShown
 from ezgreedy.commands.imports import without_imports
+from ezgreedy.units import size
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -38,12 +41,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"ezgreedy: {error}", file=sys.stderr)
         return 2
     except OSError as error:
-        print(f"ezgreedy: {error.strerror}: {error.filename}", file=sys.stderr)
+        print(f"ezgreedy: {_described(error)}", file=sys.stderr)
         return 2
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as stop:
         print("ezgreedy: stopped", file=sys.stderr)
-        return 130
+        return getattr(stop, "exit_code", 130)
     return code
+
+
+def _described(error: OSError) -> str:
+    """The reason and the file, if the system names one; on a full disk, the room that is left."""
+    reason = error.strerror or str(error) or type(error).__name__
+    place = "" if error.filename is None else f": {error.filename}"
+    if error.errno != errno.ENOSPC:
+        return reason + place
+    directory = Path(error.filename or ".").absolute()
+    while not directory.is_dir():
+        directory = directory.parent
+    return f"{reason}{place} ({size(shutil.disk_usage(directory).free)} free)"
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -53,6 +53,9 @@ class EvaluationSettings:
         return 1 + whole + int(is_over and rest > 0)
 
 
+MOST_LANES = 65_536  # far more than any machine plays; a file may say anything
+
+
 @dataclass(frozen=True)
 class RunSettings:
     """One training run.
@@ -89,7 +92,7 @@ class RunSettings:
         require.integer("frames", self.frames, least=1)
         require.integer("seed", self.seed, least=0)
         require.one_of("streams", self.streams, STREAMS)
-        require.integer("lanes", self.lanes, least=1)
+        require.integer("lanes", self.lanes, least=1, most=MOST_LANES)
         require.integer("frames_per_report", self.frames_per_report, least=1)
         require.one_of("device", self.device, DEVICES)
         require.integer("threads", self.threads, least=1)

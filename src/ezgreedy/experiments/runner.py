@@ -21,7 +21,13 @@ from ezgreedy.experiments.workers import Job, Outcome, WorkerDied, Workers
 from ezgreedy.findings.claims import Summary
 from ezgreedy.findings.finding import Finding, write_finding
 from ezgreedy.named_settings import split_change, with_change
-from ezgreedy.results.store import DRAFT_SUFFIX, ResultLog, read_results, write_json_atomically
+from ezgreedy.results.store import (
+    DRAFT_SUFFIX,
+    ResultLog,
+    read_json,
+    read_results,
+    write_json_atomically,
+)
 from ezgreedy.runs.output_paths import EXPERIMENT_FILE, require_apart
 from ezgreedy.runs.progress_bar import ProgressBar
 
@@ -179,7 +185,7 @@ def _holds_files(directory: Path) -> bool:
 def _stored_identity(directory: Path) -> dict[str, Any]:
     path = directory / SETTINGS_FILE
     try:
-        identity = json.loads(path.read_text(encoding="utf-8"))
+        identity = read_json(path)
         if {"id", "version", "settings"} <= identity.keys():
             return dict(identity)
     except (ValueError, AttributeError):

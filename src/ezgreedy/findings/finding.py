@@ -3,7 +3,6 @@
 The figures that it names are beside it. A damaged file is refused by name rather than left out.
 """
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ from typing import Any
 from ezgreedy import requirements as require
 from ezgreedy.findings.claims import Claim, Summary, Table
 from ezgreedy.findings.interactive import Block, block_from_json
-from ezgreedy.results.store import write_json_atomically
+from ezgreedy.results.store import read_json, write_json_atomically
 
 SUMMARY_FILE = "summary.json"
 
@@ -106,7 +105,7 @@ def read_finding(directory: Path) -> Finding:
     """Reads summary.json of an experiment's directory, and checks that its figures are there."""
     path = directory / SUMMARY_FILE
     with naming_the_summary(directory):
-        finding = _finding(json.loads(path.read_text(encoding="utf-8")), directory)
+        finding = _finding(read_json(path), directory)
     if finding.id != directory.name:
         raise ValueError(f"{path} is the summary of another experiment, {finding.id!r}")
     for figure in finding.sharpest_figures:

@@ -4,7 +4,6 @@ engine.json, next to config.json, marks a run on Ray and says how it was spread,
 needs no options. It is not part of the run's identity.
 """
 
-import json
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from math import prod
@@ -33,7 +32,7 @@ from ezgreedy.fleet.session import (
 from ezgreedy.games.lanes import Lanes
 from ezgreedy.replay.sequence_sizes import STEP_BYTES
 from ezgreedy.results.runs import ENGINE_FILE
-from ezgreedy.results.store import write_json_atomically
+from ezgreedy.results.store import read_json, write_json_atomically
 from ezgreedy.runs.output_paths import require_apart
 from ezgreedy.runs.run_directory import RunDirectory
 from ezgreedy.runs.run_loop import DriveOptions, drive, require_device, require_nobody_else
@@ -94,7 +93,7 @@ def read_engine(place: RunDirectory) -> FleetSettings:
     """How the run in a directory was spread."""
     path = place.path / ENGINE_FILE
     try:
-        said = json.loads(path.read_text(encoding="utf-8"))
+        said = read_json(path)
         kept = {name: said[name] for name in _KEPT}
         kept |= {name: said[name] for name in _KEPT_SINCE if name in said}
         return FleetSettings(**kept)

@@ -168,17 +168,26 @@ def _made(name: object) -> Any:
     try:
         if module:
             import_module(module)
-        if "ale_py" in str(gymnasium.spec(identity).entry_point):
-            raise _emulated(name)
-        # Gymnasium's own checker only warns; ours names the first breach and stops.
-        return gymnasium.make(identity, disable_env_checker=True)
+        spec = gymnasium.spec(identity)
     except gymnasium.error.UnregisteredEnv as error:
         hint = require.near(identity, gymnasium.registry)
         rule = f"be an environment that Gymnasium knows{hint}"
         raise require.refuse("game", rule, name) from error
     except (gymnasium.error.Error, ImportError) as error:
-        reason = str(error).splitlines()[0]
-        raise ValueError(f"{name} cannot be made: {reason}") from error
+        raise _not_made(name, error) from error
+    if "ale_py" in str(spec.entry_point):
+        raise _emulated(name)
+    try:
+        # Gymnasium's own checker only warns; ours names the first breach and stops.
+        return gymnasium.make(identity, disable_env_checker=True)
+    except Exception as error:  # a constructor may do anything
+        raise _not_made(name, error) from error
+
+
+def _not_made(name: str, error: Exception) -> ValueError:
+    reason = (str(error).splitlines() or [""])[0]
+    kind = "" if isinstance(error, ImportError) else f" ({type(error).__name__})"
+    return ValueError(f"{name} cannot be made: {reason}{kind}")
 
 
 def _emulated(name: str) -> ValueError:

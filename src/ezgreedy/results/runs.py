@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ezgreedy import requirements as require
-from ezgreedy.results.store import read_results
+from ezgreedy.results.store import read_json, read_results
 
 CONFIG_FILE, RESULTS_FILE, MANIFEST_FILE = "config.json", "results.jsonl", "manifest.json"
 # In the directory of a run on Ray: the numbers of its processes.
@@ -147,7 +147,7 @@ class Run:
 def is_run(directory: Path) -> bool:
     """Whether a directory holds a run, by the shape of its config.json."""
     try:
-        config = json.loads((directory / CONFIG_FILE).read_text(encoding="utf-8"))
+        config = read_json(directory / CONFIG_FILE)
     except (OSError, ValueError):
         return False
     return isinstance(config, dict) and _is_of_run(config.get("settings"))
@@ -212,10 +212,7 @@ def read_run(directory: Path) -> Run:
 
 def read_mapping(path: Path) -> dict[str, Any]:
     """The contents of a JSON file that holds a mapping."""
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ValueError(f"{path} is damaged: not JSON") from error
+    data = read_json(path)
     if not isinstance(data, dict):
         raise ValueError(f"{path} is damaged: not a mapping")
     return data

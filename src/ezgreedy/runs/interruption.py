@@ -1,8 +1,20 @@
-"""Ctrl-C and SIGTERM as a flag that a loop checks, instead of an exception anywhere."""
+"""Ctrl-C, SIGTERM and SIGHUP as a flag that a loop checks, instead of an exception anywhere."""
 
 import signal
 from types import FrameType, TracebackType
 from typing import Any
+
+
+class StoppedAtOnce(KeyboardInterrupt):
+    """A second signal, after which nothing more is saved.
+
+    Args:
+        number: number of the signal.
+    """
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.exit_code = 128 + number
 
 
 class Interruption:
@@ -12,7 +24,7 @@ class Interruption:
         while not interruption.requested: ...
     """
 
-    SIGNALS = (signal.SIGINT, signal.SIGTERM)
+    SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
     def __init__(self) -> None:
         self.signal: int | None = None
@@ -30,11 +42,14 @@ class Interruption:
 
     def _remember(self, number: int, frame: FrameType | None) -> None:
         if self.requested:
-            raise KeyboardInterrupt
+            raise StoppedAtOnce(number)
         self.signal = number
 
     def __enter__(self) -> "Interruption":
         for number in self.SIGNALS:
+            # A process that was started with nohup outlives its terminal.
+            if number == signal.SIGHUP and signal.getsignal(number) is signal.SIG_IGN:
+                continue
             self._previous[number] = signal.signal(number, self._remember)
         return self
 

@@ -7,7 +7,6 @@ checkpoints/    states to resume from
 tensorboard/    the same numbers for TensorBoard
 """
 
-import json
 import os
 import socket
 import time
@@ -19,7 +18,7 @@ import ezgreedy
 from ezgreedy import requirements as require
 from ezgreedy.agents.run_settings import RunSettings
 from ezgreedy.checkpoints.store import Checkpoints
-from ezgreedy.results.store import write_json_atomically
+from ezgreedy.results.store import create_json, read_json, write_json_atomically
 from ezgreedy.runs.settings_codec import as_plain, from_plain, with_later_settings
 
 CONFIG_FORMAT = 1
@@ -59,7 +58,17 @@ class RunDirectory:
             "ezgreedy": ezgreedy.__version__,
             "settings": as_plain(settings),
         }
-        write_json_atomically(self.config, config)
+        try:
+            create_json(self.config, config)
+        except FileExistsError as error:
+            raise ValueError(f"{self.path} was claimed by another run just now") from error
+
+    def require_own_files(self) -> None:
+        """Refuses links in the place of files, which would write outside the directory."""
+        for path in (self.results, self.checkpoints, self.tensorboard):
+            if path.is_symlink():
+                rule = "not be a symbolic link (link the whole directory of the run instead)"
+                raise ValueError(f"{path} must {rule}")
 
     def settings(self, device: str | None = None) -> RunSettings:
         """The settings of the run in this directory, which an earlier version may have made.
@@ -68,7 +77,10 @@ class RunDirectory:
             device: device of the networks; None for the one that the run started on.
         """
         config = self._read_config()
-        settings = from_plain(with_later_settings(config["settings"]))
+        try:
+            settings = from_plain(with_later_settings(config["settings"]))
+        except (ValueError, TypeError, RecursionError) as error:
+            raise ValueError(f"{self.config}: {error}") from error
         if not isinstance(settings, RunSettings):
             raise ValueError(f"{self.config} does not hold the settings of a run")
         return settings if device is None else replace(settings, device=device)
@@ -97,16 +109,15 @@ class RunDirectory:
         """The last status written; empty if there is none."""
         if not self.status_file.exists():
             return {}
-        status: dict[str, Any] = json.loads(self.status_file.read_text(encoding="utf-8"))
+        status = read_json(self.status_file)
+        if not isinstance(status, dict):
+            raise ValueError(f"{self.status_file} is damaged: not a status")
         return status
 
     def _read_config(self) -> dict[str, Any]:
         if not self.config.exists():
             raise require.refuse("RUN", "be a directory made by ezgreedy train", str(self.path))
-        try:
-            config = json.loads(self.config.read_text(encoding="utf-8"))
-        except ValueError as error:
-            raise ValueError(f"{self.config} is damaged: not JSON") from error
+        config = read_json(self.config)
         if not isinstance(config, dict) or not {"format", "settings"} <= config.keys():
             raise ValueError(f"{self.config} was not made by ezgreedy train")
         if config["format"] != CONFIG_FORMAT:

@@ -5,6 +5,7 @@ of results.jsonl; a kill at any moment leaves the two consistent. Resuming cuts 
 length and continues, so an interrupted run ends with the same bytes as an uninterrupted one.
 """
 
+import contextlib
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -99,7 +100,7 @@ def _require_not_longer(place: RunDirectory, settings: RunSettings) -> None:
 
 def require_nobody_else(place: RunDirectory) -> None:
     """Refuses a run that another process is working on."""
-    with ResultLog(place.results):
+    with ResultLog(place.results, tolerates_damage=True):
         pass
 
 
@@ -121,13 +122,17 @@ def drive(
         options: checkpoints and output.
         resumes: whether to continue from the newest checkpoint.
     """
+    place.require_own_files()
     checkpoints = place.checkpoint_store()
-    with ResultLog(place.results) as log, Interruption() as interruption:
-        loaded = checkpoints.load() if resumes else None
+    with (
+        ResultLog(place.results, tolerates_damage=resumes) as log,
+        Interruption() as interruption,
+    ):
+        loaded = _newest_consistent(checkpoints, log) if resumes else None
         if loaded is not None and not loaded.state.get("has_replay", True):
             _note_complete(place, loaded.state["training"]["frames"], training.settings.frames)
             return 0
-        saves, notices = _restore(loaded, training, log) if resumes else (0, [])
+        saves, notices = _restore(loaded, training, log, place) if resumes else (0, [])
         settings = training.settings
         label = f"{settings.agent.name} on {settings.game}"
         bar = Bar(label, settings.frames, training.frames, is_quiet=options.is_quiet)
@@ -145,8 +150,54 @@ def drive(
                 place.write_status(FAILED, frames=training.frames, reason=str(error))
                 bar.say(f"stopped at frame {training.frames:,}, seed {settings.seed}: {error}")
                 return 1
+            except KeyboardInterrupt:
+                _note_end(place, PAUSED, training.frames, "stopped before it could save")
+                raise
+            except Exception as error:
+                _note_end(place, FAILED, training.frames, str(error) or repr(error))
+                raise
             finally:
                 board.close()
+
+
+def _note_end(place: RunDirectory, state: str, frames: int, reason: str) -> None:
+    """Makes the status say that the run has ended, if it can still be written."""
+    with contextlib.suppress(OSError):
+        place.write_status(state, frames=frames, reason=reason)
+
+
+def _newest_consistent(checkpoints: Checkpoints, log: ResultLog) -> Loaded | None:
+    """The newest checkpoint whose results are all there; later results will be made again."""
+    loaded = checkpoints.load()
+    notices: list[str] = []
+    while loaded is not None and (needed := _results_offset(loaded, checkpoints)) > log.offset:
+        problem = log.damage or f"{log.path} has lost its last rows"
+        notices.append(f"checkpoint {loaded.step} is passed over: {problem}")
+        earlier = (
+            checkpoints.load(loaded.step - 1) if loaded.state.get("has_replay", True) else None
+        )
+        if earlier is None:
+            raise ValueError(
+                f"{problem} ({log.num_records} rows are intact, and no checkpoint is that old: "
+                f"the oldest needs the first {needed} bytes). Restore the file from a copy, or "
+                "train again in another directory"
+            )
+        loaded = earlier
+    if loaded is not None and notices:
+        loaded = loaded._replace(notices=(*notices, *loaded.notices))
+    return loaded
+
+
+def _results_offset(loaded: Loaded, checkpoints: Checkpoints) -> int:
+    try:
+        return int(loaded.state["results_offset"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise _of_another_version(loaded, checkpoints.directory, error) from error
+
+
+def _of_another_version(loaded: Loaded, directory: Path, error: Exception) -> ValueError:
+    place = f"checkpoint {loaded.step} in {directory}"
+    return ValueError(f"{place} does not fit this version of ezgreedy ({error!r})")
 
 
 def _note_complete(place: RunDirectory, frames: int, frames_to_play: int) -> None:
@@ -155,12 +206,17 @@ def _note_complete(place: RunDirectory, frames: int, frames_to_play: int) -> Non
         place.write_status(FINISHED, frames=frames, frames_to_play=frames_to_play, has_replay=False)
 
 
-def _restore(loaded: Loaded | None, training: Trainable, log: ResultLog) -> tuple[int, list[str]]:
+def _restore(
+    loaded: Loaded | None, training: Trainable, log: ResultLog, place: RunDirectory
+) -> tuple[int, list[str]]:
     """The number of saves so far, and messages for the user about the checkpoints."""
     if loaded is None:
         log.rewind(0)
         return 0, ["there is no checkpoint yet; starting from the beginning"]
-    training.load_state_dict(loaded.state["training"])
+    try:
+        training.load_state_dict(loaded.state["training"])
+    except (KeyError, TypeError, AttributeError) as error:
+        raise _of_another_version(loaded, place.checkpoints, error) from error
     log.rewind(loaded.state["results_offset"])
     return loaded.step, list(loaded.notices)
 
