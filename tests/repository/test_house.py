@@ -76,6 +76,7 @@ HEAVY = {
     "sb3_contrib",
     "torchrl",
     "tensordict",
+    "tianshou",
 }
 BANNED_NAMES = {"utils", "common", "helpers", "misc"}
 

@@ -55,3 +55,4 @@ def _numbers(release: str) -> tuple[int, ...]:
 SB3 = Library("stable-baselines3", "sb3", "2.9", "2.10")
 SB3_CONTRIB = Library("sb3-contrib", "sb3", "2.9", "2.10")
 TORCHRL = Library("torchrl", "torchrl", "0.14", "0.15")
+TIANSHOU = Library("tianshou", "tianshou", "2.0", "2.1")

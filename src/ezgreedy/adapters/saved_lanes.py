@@ -7,6 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ezgreedy import requirements as require
+from ezgreedy.exploration.ez_greedy import EZGreedy
 
 
 def fresh_seed(seed: int | None) -> int:
@@ -43,6 +44,20 @@ def restore(explore: Restorable, state: Mapping[str, Any]) -> None:
         )
         state = _with_lanes(state, explore.lanes)
     explore.load_state_dict(state)
+
+
+def continued(explore: EZGreedy, state: Mapping[str, Any]) -> EZGreedy:
+    """A policy like this one that continues from a saved state, with the seed of that state."""
+    fresh = EZGreedy(
+        explore.num_actions,
+        0.0,
+        explore.durations,
+        explore.lanes,
+        state["seed"],
+        first_lane=state["first_lane"],
+    )
+    restore(fresh, state)
+    return fresh
 
 
 def _with_lanes(state: Mapping[str, Any], lanes: int) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ezgreedy import requirements as require
 from ezgreedy.adapters.libraries import SB3
-from ezgreedy.adapters.saved_lanes import fresh_seed, restore
+from ezgreedy.adapters.saved_lanes import continued, fresh_seed
 from ezgreedy.exploration.durations import DurationLaw, Zeta
 from ezgreedy.exploration.ez_greedy import EZGreedy
 from ezgreedy.requirements import IntArray
@@ -71,11 +71,10 @@ class EZGreedyMixin(OffPolicyAlgorithm):
     def _setup_model(self) -> None:
         """Builds the networks, and the exploration, which `load` has brought back as plain data."""
         super()._setup_model()
-        saved = self._exploration_state
-        seed = fresh_seed(self.seed) if saved is None else saved["seed"]
+        seed = fresh_seed(self.seed)
         self.explore = EZGreedy(self.action_space, 0.0, self.durations, self.n_envs, seed)
-        if saved is not None:
-            restore(self.explore, saved)
+        if self._exploration_state is not None:
+            self.explore = continued(self.explore, self._exploration_state)
         elif self.num_timesteps:
             self._adopt(self.num_timesteps, self._total_timesteps)
 

@@ -10,7 +10,6 @@ RANDOM), and stays on the device of the actions.
 import multiprocessing
 import os
 import re
-import warnings
 from typing import Any, NamedTuple
 
 import torch
@@ -19,6 +18,7 @@ from torch import Tensor
 from ezgreedy import requirements as require
 from ezgreedy.adapters.libraries import TORCHRL
 from ezgreedy.adapters.saved_lanes import fresh_seed, restore
+from ezgreedy.adapters.torch_checkpoints import OldCheckpoints
 from ezgreedy.exploration.durations import DurationLaw, Zeta, checked_law
 from ezgreedy.exploration.tensors import TensorEZGreedy
 
@@ -41,7 +41,7 @@ class _Answered(NamedTuple):
     actions: Tensor
 
 
-class EZGreedyModule(EGreedyModule):
+class EZGreedyModule(OldCheckpoints, EGreedyModule):
     """`EGreedyModule` whose random actions last: place it after the actor.
 
     ε, its annealing by `step(frames)` and its buffers are those of `EGreedyModule`. The state of
@@ -180,16 +180,6 @@ class EZGreedyModule(EGreedyModule):
             return
         self._saved, before, self._last = dict(state), self._explore, None
         self._explore = None if before is None else self._made(before.lanes, before.device)
-
-    def _load_from_state_dict(self, state: dict[str, Any], prefix: str, *arguments: Any) -> None:
-        key = f"{prefix}_extra_state"
-        if key not in state:
-            warnings.warn(
-                "this state was saved without εz-greedy: its options begin now, and ε continues",
-                stacklevel=4,
-            )
-            state[key] = None
-        super()._load_from_state_dict(state, prefix, *arguments)
 
 
 def _num_actions(spec: Any) -> int:

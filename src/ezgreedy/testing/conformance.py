@@ -18,6 +18,7 @@ from ezgreedy.testing.recording import (
     Place,
     RecordedEnv,
     Recording,
+    Step,
     observation_at,
     place_of,
 )
@@ -113,10 +114,20 @@ def _lanes(build: Build, lanes: int) -> str:
     tapes = [_tape(trial.recording, lane) for lane in range(lanes)]
     if len({tuple(tape[: trial.num_steps // 2]) for tape in tapes}) < lanes:
         raise NonConforming("two environments executed the same actions: they share a coin")
-    num_common = min(len(tapes[0]), others.recording.num_steps[0])
-    if _tape(others.recording, 0)[:num_common] != tapes[0][:num_common]:
+    if not _agree(trial.recording.lanes[0], others.recording.lanes[0]):
         raise NonConforming("lane 0 depends on when the episodes of other lanes end")
     return f"{lanes} with coins of their own"
+
+
+def _agree(episodes: list[list[Step]], others: list[list[Step]]) -> bool:
+    """Whether two records of a lane are the same up to where a library ends an episode early."""
+    for episode, other in zip(episodes, others, strict=False):
+        shorter = min(len(episode), len(other))
+        if [step.action for step in episode[:shorter]] != [step.action for step in other[:shorter]]:
+            return False
+        if len(episode) != len(other):
+            break
+    return True
 
 
 def _storage(build: Build, lanes: int) -> str:
