@@ -60,7 +60,7 @@ $(ADAPTERS)/%/.created:
 	@touch $@
 
 $(ADAPTERS)/shared/.installed: $(ADAPTERS)/shared/.created pyproject.toml
-	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[sb3,torchrl,tianshou]' $(ADAPTER_TESTS)
+	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[sb3,torchrl,tianshou,pfrl]' $(ADAPTER_TESTS)
 	@touch $@
 
 test-adapters: $(ADAPTERS)/shared/.installed

@@ -77,6 +77,7 @@ HEAVY = {
     "torchrl",
     "tensordict",
     "tianshou",
+    "pfrl",
 }
 BANNED_NAMES = {"utils", "common", "helpers", "misc"}
 
