@@ -181,9 +181,9 @@ def test_a_batch_in_parts_gives_the_same_errors_and_gradients(steps_per_window, 
     whole, parted = make(**changes), make(**changes)
     for seed in range(6):
         batch = random_batch(seed)
-        monkeypatch.setattr("ezgreedy.intrinsic.rnd._FRAMES_AT_ONCE", 512)
+        monkeypatch.setattr("ezgreedy.intrinsic.rnd.FRAMES_AT_ONCE", 512)
         paid = whole(batch).rewards
-        monkeypatch.setattr("ezgreedy.intrinsic.rnd._FRAMES_AT_ONCE", 7)
+        monkeypatch.setattr("ezgreedy.intrinsic.rnd.FRAMES_AT_ONCE", 7)
         np.testing.assert_allclose(parted(batch).rewards, paid, rtol=1e-4)
     assert parted.num_updates == whole.num_updates > 2
     for name, parameter in whole.predictor.named_parameters():

@@ -166,6 +166,18 @@ class AgentSettings(ABC):
             num_steps: agent steps played so far; None for a full replay.
         """
 
+    def working_bytes(
+        self, frame_shape: tuple[int, ...], protocol: GameProtocol, lanes: int
+    ) -> int:
+        """Memory used beside the replay by networks, updates and lanes, for forecasts.
+
+        Args:
+            frame_shape: shape of a single frame.
+            protocol: protocol of the game.
+            lanes: number of environments.
+        """
+        return 0
+
     @abstractmethod
     def hurried(self) -> Self:
         """The same agent with a small replay and early updates, to measure its speed."""

@@ -16,15 +16,12 @@ from torch import Tensor
 
 from ezgreedy import requirements as require
 from ezgreedy.intrinsic.novelty import Novelty
-from ezgreedy.intrinsic.settings import DistillationSettings
+from ezgreedy.intrinsic.settings import FRAMES_AT_ONCE, DistillationSettings
 from ezgreedy.learning import tensor_states
 from ezgreedy.learning.gradients import NotFiniteError, clip_gradients
 from ezgreedy.learning.settings import Sight
 from ezgreedy.replay.sequence_batch import Float32Array, SequenceBatch
 from ezgreedy.requirements import BoolArray, FloatArray
-
-# Larger batches are computed in parts: the paper's would take 9 GB at once, and 1 GB like this.
-_FRAMES_AT_ONCE = 512
 
 
 class RandomNetworkDistillation(Novelty):
@@ -176,5 +173,5 @@ class RandomNetworkDistillation(Novelty):
 
 def _parts(num_frames: int) -> list[slice]:
     """The frames of a batch in parts that are computed one after the other."""
-    starts = range(0, num_frames, _FRAMES_AT_ONCE)
-    return [slice(start, start + _FRAMES_AT_ONCE) for start in starts]
+    starts = range(0, num_frames, FRAMES_AT_ONCE)
+    return [slice(start, start + FRAMES_AT_ONCE) for start in starts]

@@ -5,6 +5,9 @@ from dataclasses import dataclass
 from ezgreedy import requirements as require
 from ezgreedy.learning.settings import ATARI_TORSO, INITIALISATIONS, Convolution
 
+# Larger batches of RND are computed in parts: the paper's would take 9 GB at once, 1 GB like this.
+FRAMES_AT_ONCE = 512
+
 NORMALISATIONS = ("var", "std", "ngu")
 
 # How a pseudo-count becomes a reward, see `pseudo_counts.bonus`.

@@ -26,8 +26,10 @@ SECONDS_WITHOUT_ASKING = 3600.0
 MOST_SHARE_OF_DISK = 0.9
 MOST_SHARE_OF_MEMORY = 0.8
 
-# Python, PyTorch and games: 0.48 GB measured, some of it shared between processes.
-_PROCESS_BYTES = 500_000_000
+# Python, PyTorch, numba and games: 0.54 GB measured for Atari and 0.6 for MinAtar, which imports
+# pandas; some of it is shared between processes.
+_PROCESS_BYTES = 570_000_000
+_LANE_BYTES = 1_000_000  # an emulator
 # Two checkpoints of Atari's networks with their optimiser, by their number of weights.
 # Episode of a trained agent in a game of medium length; the longest take 108,000.
 _FRAMES_OF_EPISODE = 4_000
@@ -198,8 +200,10 @@ def hasty(settings: RunSettings) -> RunSettings:
 
 
 def memory_bytes(settings: RunSettings, frame_shape: tuple[int, ...]) -> int:
-    """Upper bound on the memory of a run's process once its replay is full."""
-    return settings.agent.replay_bytes(frame_shape) + _PROCESS_BYTES
+    """Peak memory of a run's process once its replay is full."""
+    agent, lanes = settings.agent, settings.lanes
+    working = agent.working_bytes(frame_shape, settings.protocol, lanes)
+    return agent.replay_bytes(frame_shape) + working + lanes * _LANE_BYTES + _PROCESS_BYTES
 
 
 def _evaluations_too(settings: RunSettings) -> float:

@@ -19,6 +19,7 @@ from ezgreedy.agents.r2d2.learner_settings import (
     ReturnSettings,
     SequenceLearnerSettings,
 )
+from ezgreedy.agents.r2d2.sizes import lane_bytes, update_bytes
 from ezgreedy.agents.run_settings import RunSettings
 from ezgreedy.exploration.durations import DurationLaw, Fixed, matched_epsilon
 from ezgreedy.exploration.schedules import ladder
@@ -182,6 +183,11 @@ class R2D2Settings(AgentSettings):
             self.replay_bytes_per_observation,
         )
         return kept_bytes(sizes.num_bytes, self.replay_capacity, num_steps)
+
+    def working_bytes(self, frame_shape: tuple[int, ...], protocol: Protocol, lanes: int) -> int:
+        """Networks with their optimisers, a batch and what an update keeps of it, open blocks."""
+        sight = Sight(frame_shape, has_codes=protocol.colour == "palette")
+        return update_bytes(self, sight) + lanes * lane_bytes(self, sight)
 
     def warning(self, measured: Mapping[str, float]) -> str | None:
         """Say so if the replay's bytes hold fewer observations than its capacity."""

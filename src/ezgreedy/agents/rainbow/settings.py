@@ -10,12 +10,19 @@ from typing import Any, Self
 
 from ezgreedy import requirements as require
 from ezgreedy.agents.agent import Agent, AgentSettings, GameSpec, kept_bytes
+from ezgreedy.agents.network_sizes import (
+    COPIES_OF_PARAMETERS,
+    FLOAT_BYTES,
+    MOST_ACTIONS,
+    torso_size,
+)
 from ezgreedy.agents.rainbow.learner_settings import LearnerSettings
 from ezgreedy.agents.run_settings import RunSettings
 from ezgreedy.exploration.durations import DurationLaw, Fixed, matched_epsilon
 from ezgreedy.exploration.ez_greedy import EZGreedy
 from ezgreedy.exploration.schedules import Linear, Schedule
 from ezgreedy.exploration.temporally_extended import TemporallyExtended
+from ezgreedy.games.protocol import Protocol
 from ezgreedy.intrinsic.settings import PSEUDO_COUNT_FORMS
 from ezgreedy.learning.settings import ATARI_TORSO, Convolution
 from ezgreedy.replay.importance import ImportanceExponent
@@ -142,6 +149,16 @@ class RainbowSettings(AgentSettings):
 
         largest = required_bytes(self.replay_capacity, frame_shape)
         return kept_bytes(largest, self.replay_capacity, num_steps)
+
+    def working_bytes(self, frame_shape: tuple[int, ...], protocol: Protocol, lanes: int) -> int:
+        """Networks with their optimiser, and the copies that a checkpoint takes."""
+        planes, *sides = frame_shape
+        size = torso_size((protocol.stacked_frames * planes, *sides), self.torso)
+        num_hidden = 1 if self.shares_hidden else 2
+        num_outputs = self.num_atoms * (1 + MOST_ACTIONS)
+        weights = self.hidden_size * (num_hidden * size.num_features + num_outputs)
+        noisy = weights if self.sigma0 is None else 2 * weights
+        return COPIES_OF_PARAMETERS * FLOAT_BYTES * (size.num_parameters + noisy)
 
     def with_durations(self, durations: DurationLaw) -> Self:
         """The same agent with another law for the repeats of exploratory actions."""

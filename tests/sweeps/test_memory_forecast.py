@@ -1,0 +1,50 @@
+"""Forecasts of memory against the peak of real runs, small ones with a full replay."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from ezgreedy.agents.registry import run_of
+from ezgreedy.runs.settings_codec import with_setting
+from ezgreedy.sweeps.forecast import memory_bytes
+
+CHANGES = {
+    "rainbow": {
+        "agent.least_replay": "500",
+        "agent.replay_capacity": "1000",
+        "evaluation.frames": "200",
+        "frames": "1600",
+    },
+    "r2d2": {
+        "agent.least_windows": "10",
+        "agent.replay_capacity": "1000",
+        "evaluation.frames": "200",
+        "frames": "1600",
+    },
+}
+
+
+def peak(command):
+    """Peak resident memory of a process, in bytes."""
+    with subprocess.Popen(command) as process:
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0
+    return usage.ru_maxrss * 1024
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="peaks are read as Linux counts them")
+@pytest.mark.parametrize("agent", CHANGES)
+def test_the_peak_of_a_small_run_is_within_a_tenth_of_its_forecast(agent, tmp_path):
+    settings = run_of(agent, "laptop", "minatar/breakout")
+    command = [sys.executable, "-m", "ezgreedy", "train", agent, "--game", "minatar/breakout"]
+    command += ["--scale", "laptop", "--out", str(tmp_path / "run"), "--quiet"]
+    for name, value in CHANGES[agent].items():
+        settings = with_setting(settings, name, value)
+        command += ["--set", f"{name}={value}"]
+    peak(command)  # the first may compile, which takes more
+    (tmp_path / "run").rename(tmp_path / "first")
+    assert memory_bytes(settings, (4, 10, 10)) == pytest.approx(peak(command), rel=0.1)
