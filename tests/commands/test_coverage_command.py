@@ -2,11 +2,13 @@ import json
 import subprocess
 import sys
 
+import gymnasium
 import numpy as np
 import pytest
 
-from ezgreedy import EpsilonGreedy, EZGreedy
-from ezgreedy.analysis.environment_walks import first_visits
+import ezgreedy.envs  # noqa: F401 (registers our environments)
+from ezgreedy import EpsilonGreedy, EZGreedy, Zeta
+from ezgreedy.analysis import Bins, first_visits, grid_width
 from ezgreedy.cli import main
 
 FIGURES = {
@@ -94,7 +96,118 @@ def test_every_setting_changes_the_numbers(tmp_path, changed, monkeypatch):
     assert usual_numbers != changed_numbers
 
 
+OWN = """
+import gymnasium
+import numpy as np
+from gymnasium.envs.toy_text.cliffwalking import CliffWalkingEnv
+
+from ezgreedy import EZGreedy, Fixed
+
+gymnasium.register("own/Cliff-v0", entry_point=CliffWalkingEnv)
+
+
+class Twice:  # every action twice, behind the least interface that there is
+    def __init__(self, num_actions, epsilon, lanes, seed):
+        self.explore = EZGreedy(num_actions, epsilon, Fixed(2), lanes, seed)
+        self.lanes, self.seed = lanes, seed
+
+    def __call__(self, greedy):
+        return self.explore(np.zeros(self.lanes, dtype=int))
+
+    def reset(self, finished):
+        self.explore.reset(finished)
+
+
+number = 3
+
+
+def nothing(num_actions, epsilon, lanes, seed):
+    return None
+"""
+
+
+@pytest.fixture
+def own_module(tmp_path, monkeypatch):
+    (tmp_path / "own_walks.py").write_text(OWN)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("EZGREEDY_IMPORT", "")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    yield tmp_path / "out"
+    sys.modules.pop("own_walks", None)
+    gymnasium.registry.pop("own/Cliff-v0", None)
+
+
+def test_own_policies_and_laws_are_compared_in_an_own_environment(own_module, capsys):
+    policies = ("own_walks:Twice", "Fixed(2)", "Zeta(1.5, cap=20)", "eps")
+    named = [part for policy in policies for part in ("--policy", policy)]
+    arguments = ("own/Cliff-v0", "--import", "own_walks", "--steps", 80, "--trials", 3)
+    assert coverage(*arguments, *named, "--out", own_module) == 0
+    summary = json.loads((own_module / "coverage.json").read_text())
+    found = summary["policies"]
+    assert list(found) == list(policies)
+    for key in ("trial_means", "first_visit_map", "visit_map"):
+        assert found["own_walks:Twice"][key] == found["Fixed(2)"][key]
+    law = first_visits("own/Cliff-v0", EZGreedy(4, 1.0, Zeta(1.5, 20), 3), 80)
+    np.testing.assert_allclose(found["Zeta(1.5, cap=20)"]["trial_means"], law.trial_means())
+    assert list(summary["comparison"]) == [
+        f"mean_first_visit_{name}_over_eps" for name in policies[:-1]
+    ]
+    assert (own_module / "first_visits_own_walks-Twice.png").exists()
+    printed = capsys.readouterr().out
+    for title in ("own_walks:Twice", "εz-greedy, Zeta(1.5, cap=20) / ε-greedy"):
+        assert title in printed
+
+
+def test_without_epsilon_greedy_the_first_policy_is_the_reference(tmp_path, monkeypatch):
+    monkeypatch.setattr("ezgreedy.figures.coverage_maps.draw_maps", lambda *_: [])
+    named = ("--policy", "Fixed(3)", "--policy", "ez")
+    arguments = ("MountainCar-v0", "--steps", 30, "--trials", 2, *named)
+    assert coverage(*arguments, "--out", tmp_path) == 0
+    summary = json.loads((tmp_path / "coverage.json").read_text())
+    assert list(summary["comparison"]) == ["mean_first_visit_ez_over_Fixed(3)"]
+
+
+@pytest.mark.parametrize(
+    ("policy", "message"),
+    [
+        ("own_walks:Thrice", "--policy must name a class or function of own_walks"),
+        ("own_walks:number", "--policy must name a class or function of own_walks"),
+        ("own_walks:nothing", "explore must have lanes, a call and a reset"),
+        ("nowhere_to_be_found:Policy", "must name a module that can be imported"),
+        ("Zeta(-1)", "mu must"),
+        ("Normal(1)", "--policy must"),
+    ],
+)
+def test_policies_that_cannot_be_had_are_refused(policy, message, own_module, capsys):
+    assert coverage("MountainCar-v0", "--steps", 5, "--policy", policy, "--out", own_module) == 2
+    printed = capsys.readouterr().err
+    assert message in printed
+    assert printed.count("\n") == 1
+    assert not own_module.exists()
+
+
+@pytest.mark.parametrize(
+    ("env_id", "width"),
+    [
+        ("FrozenLake-v1", 4),
+        ("FrozenLake8x8-v1", 8),
+        ("CliffWalking-v1", 12),
+        ("ezgreedy/FourRooms-v0", 15),
+        ("ezgreedy/DeepSea-v0", 20),
+        ("ezgreedy/Chain-v0", None),
+        ("MountainCar-v0", None),
+    ],
+)
+def test_grids_are_drawn_as_grids(env_id, width):
+    env = gymnasium.make(env_id)
+    assert grid_width(env, Bins.of(env.observation_space)) == width
+
+
 BAD = {
+    "an unknown policy": (
+        ["MountainCar-v0", "--policy", "epz"],
+        r"--policy must be eps, ez, a law .*did you mean e",
+    ),
     "an unknown environment": (["MountainCarr-v0"], r"\(did you mean MountainCar-v0"),
     "an unknown namespace": (
         ["nowhere/Maze-v0"],

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ezgreedy.analysis.bins import Bins
     from ezgreedy.analysis.cover_time import CoverTimes, cover_times, exact_cover_times
-    from ezgreedy.analysis.environment_walks import Policy, first_visits
+    from ezgreedy.analysis.environment_walks import Policy, first_visits, grid_width
     from ezgreedy.analysis.exact import expected_first_visits
     from ezgreedy.analysis.finite_walks import tabular_first_visits
     from ezgreedy.analysis.process import ExplorationProcess
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _LOADED_ON_DEMAND = {
     "ezgreedy.analysis.bins": ("Bins",),
     "ezgreedy.analysis.cover_time": ("CoverTimes", "cover_times", "exact_cover_times"),
-    "ezgreedy.analysis.environment_walks": ("Policy", "first_visits"),
+    "ezgreedy.analysis.environment_walks": ("Policy", "first_visits", "grid_width"),
     "ezgreedy.analysis.exact": ("expected_first_visits",),
     "ezgreedy.analysis.finite_walks": ("tabular_first_visits",),
     "ezgreedy.analysis.process": ("ExplorationProcess",),
@@ -45,6 +45,7 @@ __all__ = [
     "exact_cover_times",
     "expected_first_visits",
     "first_visits",
+    "grid_width",
     "tabular_first_visits",
 ]
 

@@ -75,7 +75,7 @@ def first_visits(
         progress: called after every step with the number of steps taken.
     """
     require.integer("num_steps", num_steps, least=1)
-    _check_policy(explore)
+    check_policy(explore)
     with ExitStack() as closing:
         envs = []
         for _ in range(explore.lanes):
@@ -112,6 +112,22 @@ def open_environment(environment: str | Maker, max_episode_steps: int | None = N
         env.close()
         raise require.refuse("the environment", "have discrete actions", env.action_space)
     return env
+
+
+def grid_width(env: Environment, bins: Bins) -> int | None:
+    """Cells in a row, if observations number the cells of a grid and the environment says so.
+
+    Ours have `num_columns`, Gymnasium's FrozenLake `ncol` and CliffWalking `shape`.
+    """
+    if len(bins.counts) != 1 or not bins.is_discrete[0]:
+        return None
+    inner = env.unwrapped
+    shape = getattr(inner, "shape", None)
+    told = [getattr(inner, "num_columns", None), getattr(inner, "ncol", None)]
+    if isinstance(shape, tuple) and len(shape) == 2:
+        told.append(shape[1])
+    widths = [width for width in told if isinstance(width, int) and width > 0]
+    return widths[0] if widths and bins.num_cells % widths[0] == 0 else None
 
 
 class _Trials:
@@ -180,7 +196,8 @@ class _Trials:
         return np.array(answers, dtype=np.int64) - self.first_action
 
 
-def _check_policy(explore: object) -> None:
+def check_policy(explore: object) -> None:
+    """Refuses what is not a `Policy`."""
     if not isinstance(explore, Policy):
         rule = "have lanes, a call and a reset, as EZGreedy has"
         raise require.refuse_type("explore", rule, explore)

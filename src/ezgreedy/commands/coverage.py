@@ -1,7 +1,8 @@
-"""`ezgreedy coverage ENV`: how soon do ε- and εz-greedy visit the parts of an environment?
+"""`ezgreedy coverage ENV`: how soon do policies visit the parts of an environment?
 
-Runs the policies in any Gymnasium environment with discrete actions, draws their first-visit maps
-and compares them. All arguments are checked and all trials run before any file is written.
+Runs ε- and εz-greedy, other laws or a user's own policies in any Gymnasium environment with
+discrete actions, draws their first-visit maps and compares them. All arguments are checked and all
+trials run before any file is written.
 """
 
 import argparse
@@ -17,6 +18,9 @@ from typing import TYPE_CHECKING, Any, cast
 from ezgreedy import __version__
 from ezgreedy import requirements as require
 from ezgreedy.commands.help_text import DefaultsShown
+from ezgreedy.commands.imports import add_import_option
+from ezgreedy.commands.named_policies import NamedPolicy, named_policy
+from ezgreedy.exploration.durations import Zeta
 from ezgreedy.packages import require_installed
 
 # These imports are slow; `ezgreedy --help` must not wait for them.
@@ -24,11 +28,10 @@ if TYPE_CHECKING:
     from gymnasium.spaces import Discrete
 
     from ezgreedy.analysis.bins import Bins
-    from ezgreedy.analysis.environment_walks import Environment, Policy
+    from ezgreedy.analysis.environment_walks import Environment
     from ezgreedy.analysis.visits import FirstVisitTimes
     from ezgreedy.figures.coverage_maps import Layout
 
-POLICIES = {"ez": "εz-greedy", "eps": "ε-greedy"}
 SUMMARY = "coverage.json"
 _NEEDED = ("gymnasium", "matplotlib", "rich")
 
@@ -39,13 +42,14 @@ class CoverageSettings:
 
     Args:
         environment: environment id for `gymnasium.make`.
-        policies: policies to compare, from `POLICIES`.
+        policies: policies to compare, as `named_policy` reads them.
         steps: steps of each trial.
         trials: trials of each policy.
         bins: bins along each continuous dimension.
         ranges: (dimension, low, high) for dimensions that are unbounded or to be cut.
         dims: dimensions of the observation to map; None for the first two.
-        width: cells in a row, if the observation is the number of a grid cell.
+        width: cells in a row, if the observation is the number of a grid cell; None to ask the
+            environment.
         max_episode_steps: length at which episodes are truncated; None for the environment's limit.
         epsilon: probability of starting to explore.
         greedy: action that both policies take when not exploring.
@@ -70,10 +74,6 @@ class CoverageSettings:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for policy in self.policies:
-            require.one_of("--policy", policy, tuple(POLICIES))
-        if len(set(self.policies)) != len(self.policies):
-            raise require.refuse("--policy", "name each policy once", list(self.policies))
         require.integer("--steps", self.steps, least=1)
         require.integer("--trials", self.trials, least=1)
         require.integer("--bins", self.bins, least=1)
@@ -84,6 +84,13 @@ class CoverageSettings:
             raise require.refuse("--epsilon", rule, self.epsilon)
         if self.max_episode_steps is not None:
             require.integer("--max-episode-steps", self.max_episode_steps, least=1)
+
+    def named_policies(self) -> list[NamedPolicy]:
+        """The policies to compare; refuses names that mean nothing."""
+        named = [named_policy(name, Zeta(self.mu, self.cap)) for name in self.policies]
+        if len({policy.slug for policy in named}) != len(named):
+            raise require.refuse("--policy", "name each policy once", list(self.policies))
+        return named
 
     @property
     def constant_greedy(self) -> Callable[[Any], int] | None:
@@ -98,18 +105,26 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     parser = commands.add_parser(
         "coverage",
         help="show how soon policies visit the parts of your own environment",
-        description="Runs ε-greedy and εz-greedy in a Gymnasium environment with discrete actions "
-        "and maps how many steps it takes to first visit each part of the observation space.",
+        description="Runs ε-greedy, εz-greedy or your own policies in a Gymnasium environment with "
+        "discrete actions and maps how many steps it takes to first visit each part of the "
+        "observation space.",
         formatter_class=DefaultsShown,
     )
     add = parser.add_argument
-    add("environment", metavar="ENV", help="environment id of Gymnasium, such as MountainCar-v0")
+    add(
+        "environment",
+        metavar="ENV",
+        help="environment id of Gymnasium, such as MountainCar-v0, or MODULE:ID",
+    )
+    add_import_option(parser)
     add(
         "--policy",
         action="append",
-        choices=tuple(POLICIES),
         default=argparse.SUPPRESS,
-        help="ez (εz-greedy) or eps (ε-greedy), repeatable (default: both)",
+        metavar="POLICY",
+        help="ez (εz-greedy), eps (ε-greedy), a law such as 'Zeta(1.5, cap=100)' for εz-greedy "
+        "with it, or MODULE:NAME for your own, called with num_actions, epsilon, lanes and seed; "
+        "repeatable (default: ez and eps)",
     )
     add("--steps", type=int, default=defaults.steps, help="steps of each trial")
     add("--trials", type=int, default=defaults.trials, help="trials to average")
@@ -143,7 +158,8 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 def _add_optional(parser: argparse.ArgumentParser) -> None:
     """Options without a fixed default."""
     descriptions = {
-        "--width": "cells in a row, if the observation is the number of a grid cell",
+        "--width": "cells in a row, if the observation is the number of a grid cell (default: what "
+        "the environment says)",
         "--max-episode-steps": "truncate episodes here (default: the environment's limit)",
         "--greedy": "action when not exploring; required if epsilon is below 1",
     }
@@ -157,8 +173,9 @@ def run(parsed: argparse.Namespace) -> int:
     settings = _settings(parsed)
     _check_directory(parsed.out, settings.environment)
     began = time.monotonic()
+    policies = settings.named_policies()
     bins, layout, num_actions = _fitted(settings)
-    results = _all_visits(settings, bins, num_actions)
+    results = _all_visits(settings, policies, bins, num_actions)
     numbers = _numbers(results, settings)
     summary = {
         "command": "coverage",
@@ -169,15 +186,18 @@ def run(parsed: argparse.Namespace) -> int:
         **numbers,
         "seconds": round(time.monotonic() - began, 2),
     }
-    files = _write(parsed.out, results, layout, summary, settings)
-    print(_comparison(settings, results, numbers))
+    titles = {policy.name: policy.title for policy in policies}
+    named = {policy.slug: results[policy.name] for policy in policies}
+    slug_titles = {policy.slug: policy.title for policy in policies}
+    files = _write(parsed.out, (named, slug_titles), layout, summary)
+    print(_comparison(settings, results, numbers, titles))
     print("\n" + "\n".join(f"wrote {file}" for file in files))
     return 0
 
 
 def _settings(parsed: argparse.Namespace) -> CoverageSettings:
     given = dict(vars(parsed))
-    for name in ("run", "out"):
+    for name in ("run", "out", "imports"):
         given.pop(name)
     if "policy" in given:
         given["policies"] = tuple(given.pop("policy"))
@@ -225,6 +245,7 @@ def _check_writable(directory: Path) -> None:
 def _fitted(settings: CoverageSettings) -> "tuple[Bins, Layout, int]":
     """The cells of the environment, their layout, and the number of actions."""
     from ezgreedy.analysis.bins import Bins
+    from ezgreedy.analysis.environment_walks import grid_width
     from ezgreedy.figures.coverage_maps import Layout
 
     env = _opened(settings)
@@ -234,9 +255,10 @@ def _fitted(settings: CoverageSettings) -> "tuple[Bins, Layout, int]":
         if settings.greedy is not None and not env.action_space.contains(settings.greedy):
             raise require.refuse("--greedy", f"be one of {env.action_space}", settings.greedy)
         num_actions = int(cast("Discrete", env.action_space).n)
+        width = grid_width(env, bins) if settings.width is None else settings.width
     finally:
         env.close()
-    return bins, Layout(bins, settings.width), num_actions
+    return bins, Layout(bins, width), num_actions
 
 
 def _opened(settings: CoverageSettings) -> "Environment":
@@ -258,28 +280,29 @@ def _opened(settings: CoverageSettings) -> "Environment":
         raise ValueError(f"{settings.environment} cannot be made: {reason}") from error
 
 
-def _policy(name: str, settings: CoverageSettings, num_actions: int) -> "Policy":
-    from ezgreedy import EpsilonGreedy, EZGreedy, Zeta
-
-    if name == "eps":
-        return EpsilonGreedy(num_actions, settings.epsilon, settings.trials, settings.seed)
-    durations = Zeta(settings.mu, settings.cap)
-    return EZGreedy(num_actions, settings.epsilon, durations, settings.trials, settings.seed)
-
-
 def _all_visits(
-    settings: CoverageSettings, bins: "Bins", num_actions: int
+    settings: CoverageSettings, policies: list[NamedPolicy], bins: "Bins", num_actions: int
 ) -> "dict[str, FirstVisitTimes]":
     """The trials of every policy, with a progress bar that shows the time left."""
-    from ezgreedy.analysis.environment_walks import first_visits
+    from ezgreedy.analysis.environment_walks import check_policy, first_visits
     from ezgreedy.runs.progress_bar import ProgressBar
 
-    policies = {name: _policy(name, settings, num_actions) for name in settings.policies}
+    made = [
+        policy.make(
+            num_actions=num_actions,
+            epsilon=settings.epsilon,
+            lanes=settings.trials,
+            seed=settings.seed,
+        )
+        for policy in policies
+    ]
+    for explore in made:
+        check_policy(explore)
     results = {}
     with ProgressBar("steps") as bar:
-        for name, explore in policies.items():
-            bar.begin(POLICIES[name], settings.steps)
-            results[name] = first_visits(
+        for policy, explore in zip(policies, made, strict=True):
+            bar.begin(policy.title, settings.steps)
+            results[policy.name] = first_visits(
                 settings.environment,
                 explore,
                 settings.steps,
@@ -312,32 +335,47 @@ def _numbers(results: "dict[str, FirstVisitTimes]", settings: CoverageSettings) 
         }
         for name, result in results.items()
     }
-    comparison = {}
-    if set(POLICIES) <= set(results):
-        ratio = ratio_interval(results["ez"].trial_means(), results["eps"].trial_means(), rng)
-        comparison["mean_first_visit_ez_over_eps"] = ratio._asdict()
+    reference = _reference(results)
+    comparison = {
+        f"mean_first_visit_{name}_over_{reference}": ratio_interval(
+            result.trial_means(), results[reference].trial_means(), rng
+        )._asdict()
+        for name, result in results.items()
+        if name != reference
+    }
     return {"policies": policies, "comparison": comparison, "interval_level": 0.95}
 
 
+def _reference(results: "dict[str, FirstVisitTimes]") -> str:
+    """What the others are compared with: ε-greedy, or else the policy named first."""
+    return "eps" if "eps" in results else next(iter(results))
+
+
 def _comparison(
-    settings: CoverageSettings, results: "dict[str, FirstVisitTimes]", numbers: dict[str, Any]
+    settings: CoverageSettings,
+    results: "dict[str, FirstVisitTimes]",
+    numbers: dict[str, Any],
+    titles: dict[str, str],
 ) -> str:
     """The results in words."""
+    wide = max(len(title) for title in titles.values()) + 2
     cells = next(iter(results.values())).first.shape[1]
     lines = [
         f"{settings.environment}: {settings.trials} trials of {settings.steps} steps, "
         f"{cells} cells, ε = {settings.epsilon:g}",
         "",
-        f"{'':<12}{'mean steps to first visit':>30}{'cells never visited':>30}",
+        f"{'':<{wide}}{'mean steps to first visit':>30}{'cells never visited':>30}",
     ]
     for name in results:
         found = numbers["policies"][name]
         first = _shown(found["mean_first_visit"], "{:,.0f}")
         never = _shown(found["never_visited"], "{:.1%}")
-        lines.append(f"{POLICIES[name]:<12}{first:>30}{never:>30}")
-    ratio = numbers["comparison"].get("mean_first_visit_ez_over_eps")
-    if ratio is not None:
-        lines += ["", f"εz / ε ratio of the means: {_shown(ratio, '{:.3f}')}, {_verdict(ratio)}"]
+        lines.append(f"{titles[name]:<{wide}}{first:>30}{never:>30}")
+    reference = _reference(results)
+    others = [name for name in results if name != reference]
+    for name, ratio in zip(others, numbers["comparison"].values(), strict=True):
+        verdict = _verdict(ratio, titles[name], titles[reference])
+        lines += ["", f"{titles[name]} / {titles[reference]}: {_shown(ratio, '{:.3f}')}, {verdict}"]
     few = "; for one trial they are meaningless" if settings.trials == 1 else ""
     lines.append(f"[ ] are 95 % bootstrap intervals over trials{few}")
     return "\n".join(lines)
@@ -348,24 +386,23 @@ def _shown(interval: dict[str, float], form: str) -> str:
     return f"{value} [{low}, {high}]"
 
 
-def _verdict(ratio: dict[str, float]) -> str:
+def _verdict(ratio: dict[str, float], title: str, reference: str) -> str:
     if ratio["high"] < 1.0:
-        return "εz-greedy covers sooner"
-    return "ε-greedy covers sooner" if ratio["low"] > 1.0 else "no clear difference"
+        return f"{title} covers sooner"
+    return f"{reference} covers sooner" if ratio["low"] > 1.0 else "no clear difference"
 
 
 def _write(
     directory: Path,
-    results: "dict[str, FirstVisitTimes]",
+    maps: "tuple[dict[str, FirstVisitTimes], dict[str, str]]",
     layout: "Layout",
     summary: dict[str, Any],
-    settings: CoverageSettings,
 ) -> list[Path]:
     """Writes figures, then the numbers; returns the files."""
     from ezgreedy.figures.coverage_maps import draw_maps
 
     directory.mkdir(parents=True, exist_ok=True)
-    files = draw_maps(results, POLICIES, layout, settings.environment, directory)
+    files = draw_maps(*maps, layout, summary["environment"], directory)
     summary["files"] = [file.name for file in files]
     target, unfinished = directory / SUMMARY, directory / f".{SUMMARY}.partial"
     unfinished.write_text(json.dumps(summary, indent=1, allow_nan=False) + "\n", encoding="utf-8")

@@ -1,0 +1,93 @@
+"""Which policies does `--policy` name? Two words, a duration law, or a policy of one's own.
+
+`eps` and `ez` are ε- and εz-greedy. A law such as `Zeta(1.5, cap=100)` is εz-greedy with that law,
+so that several laws can be compared. `MODULE:NAME` is a class or function of a user's module, which
+is called with num_actions, epsilon, lanes and seed, by name, and returns the policy.
+"""
+
+import importlib
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ezgreedy import plugins
+from ezgreedy import requirements as require
+from ezgreedy.exploration.durations import DurationLaw, Zeta
+from ezgreedy.exploration.ez_greedy import EpsilonGreedy, EZGreedy
+from ezgreedy.exploration.laws import laws
+from ezgreedy.named_settings import with_change
+
+if TYPE_CHECKING:
+    from ezgreedy.analysis.environment_walks import Policy
+
+TITLES = {"ez": "εz-greedy", "eps": "ε-greedy"}
+
+
+@dataclass(frozen=True)
+class NamedPolicy:
+    """A policy that can be made for any environment.
+
+    Args:
+        name: the text that named it.
+        title: its name in tables and figures.
+        make: makes it, given num_actions, epsilon, lanes and seed by name.
+    """
+
+    name: str
+    title: str
+    make: "Callable[..., Policy]"
+
+    @property
+    def slug(self) -> str:
+        """Its part of file names."""
+        return re.sub(r"[^\w.=]+", "-", self.name).strip("-")
+
+
+def named_policy(name: str, usual: DurationLaw) -> NamedPolicy:
+    """The policy that a text names.
+
+    Args:
+        name: "eps", "ez", a duration law, or "MODULE:NAME".
+        usual: the law of "ez".
+    """
+    if name == "eps":
+        return NamedPolicy(name, TITLES[name], EpsilonGreedy)
+    if name == "ez":
+        return NamedPolicy(name, TITLES[name], _ez_greedy(usual))
+    if "(" in name:
+        law = _law(name)
+        return NamedPolicy(name, f"εz-greedy, {name}", _ez_greedy(law))
+    if ":" in name:
+        return NamedPolicy(name, name, _own(name))
+    rule = "be eps, ez, a law such as 'Zeta(1.5, cap=100)', or MODULE:NAME"
+    raise require.refuse_name("--policy", rule, name, tuple(TITLES))
+
+
+def _ez_greedy(law: DurationLaw) -> "Callable[..., Policy]":
+    def make(**settings: Any) -> EZGreedy:
+        return EZGreedy(durations=law, **settings)
+
+    return make
+
+
+@dataclass(frozen=True)
+class _Named:
+    durations: DurationLaw
+
+
+def _law(text: str) -> DurationLaw:
+    try:
+        named: _Named = with_change(_Named(Zeta()), "durations", text, laws(), "--policy")
+    except (ValueError, TypeError) as error:
+        raise ValueError(str(error).replace("--set durations", "--policy")) from error
+    return named.durations
+
+
+def _own(name: str) -> "Callable[..., Policy]":
+    module, _, attribute = name.partition(":")
+    plugins.add(module)
+    found = getattr(importlib.import_module(module), attribute, None)
+    if not callable(found):
+        raise require.refuse("--policy", f"name a class or function of {module}", name)
+    return found
