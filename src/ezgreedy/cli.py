@@ -16,6 +16,7 @@ from ezgreedy import __version__, demonstration
 from ezgreedy.commands import (
     collect,
     coverage,
+    doctor,
     evaluate,
     fleet,
     judge,
@@ -79,6 +80,7 @@ def _parser() -> argparse.ArgumentParser:
     evaluate.add_parsers(commands)
     collect.add_parser(commands)
     judge.add_parser(commands)
+    doctor.add_parser(commands)
     return parser
 
 
