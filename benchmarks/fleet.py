@@ -23,12 +23,13 @@ from ezgreedy.agents.r2d2.actor import Whereabouts
 from ezgreedy.agents.r2d2.presets import R2D2_EZ
 from ezgreedy.agents.run_settings import EvaluationSettings
 from ezgreedy.fleet.coordinator import FleetTraining
+from ezgreedy.fleet.costs import Costs
 from ezgreedy.fleet.fleet_settings import FleetSettings
 from ezgreedy.fleet.ray_run_loop import store_megabytes_needed
 from ezgreedy.fleet.roles import ActorRole, Key, LearnerRole, ShardRole
 from ezgreedy.fleet.session import LocalSession
 from ezgreedy.fleet.transport import num_bytes, pack, unpack
-from ezgreedy.fleet.virtual_time import Costs, VirtualSupervisor
+from ezgreedy.fleet.virtual_time import VirtualSupervisor
 from ezgreedy.games.lanes import Lanes
 from ezgreedy.runs.training import Training
 

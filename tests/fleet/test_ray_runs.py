@@ -18,7 +18,7 @@ from ezgreedy.cli import main
 from ezgreedy.fleet import session as sessions
 from ezgreedy.fleet import watchdog
 from ezgreedy.fleet.fleet_settings import FleetSettings
-from ezgreedy.fleet.ray_run_loop import _write_engine, read_engine
+from ezgreedy.fleet.ray_run_loop import SNAPSHOTS, _write_engine, read_engine
 from ezgreedy.results.store import read_results
 from ezgreedy.runs.restored import restore
 from ezgreedy.runs.run_directory import RunDirectory
@@ -49,7 +49,7 @@ import sys
 from ezgreedy.cli import main
 
 often = ["--checkpoint-seconds", "1", "--checkpoint-share", "1"]
-sys.exit(main(["resume", sys.argv[1], "--quiet", *often]))
+sys.exit(main(["resume", *sys.argv[1:], "--quiet", *often]))
 """
 
 
@@ -61,10 +61,10 @@ def place():
     shutil.rmtree(directory, ignore_errors=True)
 
 
-def start(code, place):
+def start(code, place, *more):
     environment = os.environ | {"TMPDIR": str(place), "PYTHONPATH": _path()}
     return subprocess.Popen(
-        [sys.executable, "-c", code, str(place / "run")],
+        [sys.executable, "-c", code, str(place / "run"), *more],
         env=environment,
         stderr=subprocess.PIPE,
         text=True,
@@ -145,6 +145,32 @@ def test_a_run_whose_driver_is_killed_continues_and_leaves_no_process(place):
     restored = restore(run.path)  # what evaluate and watch look at
     assert restored.frames >= 5000
     assert int(restored.state["learner"]["num_updates"]) > 0
+    # The replay is gone, on disk too, and there is nothing left to resume.
+    assert run.status()["has_replay"] is False
+    assert not (run.path / SNAPSHOTS).exists()
+    before = run.results.read_bytes()
+    assert main(["evaluate", str(run.path), "--frames", "60"]) == 0
+    assert main(["resume", str(run.path)]) == 0
+    assert run.results.read_bytes() == before
+
+
+@NEEDS_RAY
+@pytest.mark.slow
+def test_a_finished_run_that_was_killed_before_it_dropped_its_replay_does_so_later(place):
+    run = RunDirectory(place / "run")
+    process = start(TRAIN, place)
+    said = process.communicate(timeout=SECONDS)[1]
+    assert process.returncode == 0, said
+    left = run.path / SNAPSHOTS / "memory-0"
+    left.mkdir(parents=True)
+    run.write_status("running", frames=0)
+    before = run.results.read_bytes()
+    resumed = start(RESUME, place)
+    said = resumed.communicate(timeout=SECONDS)[1]
+    assert resumed.returncode == 0, said
+    assert (run.status()["state"], run.status()["has_replay"]) == ("finished", False)
+    assert not left.exists()
+    assert run.results.read_bytes() == before
 
 
 @NEEDS_RAY
@@ -159,10 +185,12 @@ def test_a_run_that_is_interrupted_saves_and_continues(place, number):
     assert process.returncode == 128 + number, said
     assert run.status()["state"] == "paused"
     assert is_cleared(place)
-    resumed = start(RESUME, place)
+    assert (run.path / SNAPSHOTS).exists()
+    resumed = start(RESUME, place, "--keep-replay")
     said = resumed.communicate(timeout=SECONDS)[1]
     assert resumed.returncode == 0, said
     check_results(run)
+    assert (run.path / SNAPSHOTS / "memory-0").exists()
 
 
 @NEEDS_RAY

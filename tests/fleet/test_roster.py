@@ -6,10 +6,11 @@ import pytest
 
 from ezgreedy.agents.r2d2.presets import R2D2_EZ
 from ezgreedy.fleet.coordinator import FleetTraining
+from ezgreedy.fleet.costs import Costs
 from ezgreedy.fleet.fleet_settings import FleetSettings, Patience
 from ezgreedy.fleet.roster import MOST_SECONDS_WITHOUT_HEAD
 from ezgreedy.fleet.supervision import FleetError
-from ezgreedy.fleet.virtual_time import SECONDS_UNTIL_DEAD, Costs, VirtualSupervisor
+from ezgreedy.fleet.virtual_time import SECONDS_UNTIL_DEAD, VirtualSupervisor
 
 COSTS = Costs(start=5.0, update=0.01, send=0.0, draw=0.0)
 # Until a machine is known to be dead, others have given way, and those who come first are there.

@@ -9,9 +9,9 @@ from ezgreedy.agents.r2d2.presets import R2D2_EZ
 from ezgreedy.agents.run_settings import EvaluationSettings
 from ezgreedy.cli import main
 from ezgreedy.commands import fleet as fleet_command
+from ezgreedy.fleet.costs import Costs, on_gpu
 from ezgreedy.fleet.fleet_settings import FleetSettings
 from ezgreedy.fleet.simulation import FAULTS, PIPELINE, Scenario, simulate
-from ezgreedy.fleet.virtual_time import Costs, on_gpu
 
 SETTINGS = R2D2_EZ.at_scale("paper", "minatar/breakout")
 FREE = Costs.of(step=3e-3, update=1e-6)  # everything but play is free
@@ -65,7 +65,7 @@ def test_a_slow_memory_is_named_and_more_of_them_help():
     assert one.saturated == "shards"
     assert one.updates_per_second == pytest.approx(2.0, rel=0.05)
     assert four.updates_per_second > 2.0 * one.updates_per_second
-    assert four.saturated == PIPELINE  # no more than three batches are drawn at once
+    assert four.saturated == PIPELINE  # no more than four batches are drawn at once
 
 
 def evaluated(evaluators, seconds, between):
@@ -131,6 +131,24 @@ def test_on_machines_that_are_too_small_there_are_fewer_actors_for_the_same_lane
     found = run(20, cpus=(8, 8))
     assert (found.actors, found.lanes) == (13, 20)
     assert found.frames_per_second == pytest.approx(13 / FREE.step, rel=0.1)
+
+
+def test_more_actors_than_a_learner_needs_do_no_harm():
+    """They all ask to play at the same moment; the learner still gets its batches in time."""
+    enough, many = (run(actors, Costs(), shards=4, seconds=20.0) for actors in (320, 1000))
+    assert enough.saturated == many.saturated == "learner"
+    for found in (enough, many):
+        assert found.updates_per_second == pytest.approx(1.0 / Costs().update, rel=0.03)
+    assert many.frames_per_second == pytest.approx(enough.frames_per_second, rel=0.05)
+
+
+def test_batches_that_take_long_to_decode_are_the_limit_until_there_are_more_threads():
+    costs = replace(FREE, update=0.1, decode=0.4 / 64)
+    one, two, eight = (run(320, costs, decode_threads=threads) for threads in (1, 2, 8))
+    assert (one.saturated, two.saturated, eight.saturated) == ("decoders", "decoders", "learner")
+    assert one.updates_per_second == pytest.approx(1.0 / 0.4, rel=0.05)
+    assert two.updates_per_second == pytest.approx(1.0 / 0.2, rel=0.05)
+    assert eight.updates_per_second == pytest.approx(1.0 / 0.1, rel=0.05)
 
 
 def test_a_core_instead_of_a_gpu_is_the_limit_that_scaling_says():

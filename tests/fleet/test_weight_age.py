@@ -8,9 +8,10 @@ import pytest
 
 from ezgreedy.agents.r2d2.presets import R2D2_EZ
 from ezgreedy.fleet.coordinator import FleetTraining, steps_per_call
+from ezgreedy.fleet.costs import Costs
 from ezgreedy.fleet.fleet_settings import FleetSettings
-from ezgreedy.fleet.virtual_time import Costs, VirtualActor, VirtualSupervisor
-from ezgreedy.fleet.weights import STEPS_PER_WEIGHT_PULL, PublishedWeights
+from ezgreedy.fleet.virtual_time import VirtualActor, VirtualSupervisor
+from ezgreedy.fleet.weights import STEPS_PER_WEIGHT_PULL, PublishedWeights, calls_in_flight
 
 
 class NotedActor(VirtualActor):
@@ -33,12 +34,19 @@ class NotedSupervisor(VirtualSupervisor):
         return NotedActor(self.costs) if type(member) is VirtualActor else member
 
 
-def trained(actors, costs, seconds, tmp_path):
+def trained(actors, costs, seconds, tmp_path, stride=40):
     """A fleet of the paper's R2D2 with one lane for each actor, after some virtual seconds."""
     settings = R2D2_EZ.at_scale("paper", "minatar/breakout")
     # Few actors learn as often as many do.
     ratio = max(320.0 / actors, 1.0)
-    preset = replace(settings.agent, least_windows=5 * actors, samples_per_insert=ratio)
+    ratio *= stride / 40
+    preset = replace(
+        settings.agent,
+        learner=replace(settings.agent.learner, burn_in=min(20, stride)),
+        least_windows=5 * actors,
+        samples_per_insert=ratio,
+        stride=stride,
+    )
     settings = replace(settings, agent=preset, lanes=actors)
     supervisor = NotedSupervisor(costs)
     training = FleetTraining(settings, FleetSettings(actors=actors), tmp_path, supervisor)
@@ -68,9 +76,14 @@ COSTS = {
 
 
 @pytest.mark.parametrize("costs", COSTS)
-@pytest.mark.parametrize("actors", [1, 2, 20, 320])
-def test_weights_are_at_most_400_frames_old_at_every_step(actors, costs, tmp_path):
-    training, _ = trained(actors, COSTS[costs], 20.0, tmp_path)
+@pytest.mark.parametrize(
+    # Calls of 40 steps, or of 32.
+    ("actors", "stride", "calls"),
+    [(1, 40, 1), (2, 40, 1), (20, 40, 1), (320, 40, 1), (2, 4, 2), (320, 4, 2)],
+)
+def test_weights_are_at_most_400_frames_old_at_every_step(actors, stride, calls, costs, tmp_path):
+    training, _ = trained(actors, COSTS[costs], 20.0, tmp_path, stride)
+    assert training._weights.calls_in_flight == calls
     learner = training.members.learner.handle
     assert training.num_updates > 5
     largest = 0
@@ -97,6 +110,23 @@ def test_every_call_starts_with_the_newest_weights_that_are_here(tmp_path):
         assert supervisor.num_calls(actor) <= 1
 
 
+def test_an_actor_with_short_calls_does_not_wait_for_the_coordinator(tmp_path):
+    """A second call is there when the first one ends, unless weights or the limiter forbid it."""
+    costs = Costs(start=0.0, update=1e-3, send=0.0, decode=0.0, latency=0.02)
+    shares = {}
+    for stride in (4, 40):
+        training, supervisor = trained(4, costs, 0.0, tmp_path, stride)
+        most = 0
+        while supervisor.now() < 20.0:
+            training.step()
+            most = max(most, *(supervisor.num_calls(actor) for actor in training.members.actors))
+        assert most == (2 if stride == 4 else 1)
+        worked = [actor.handle.worked(supervisor.now()) for actor in training.members.actors]
+        shares[stride] = sum(worked) / 4 / supervisor.now()
+    assert shares[4] > 0.95
+    assert shares[40] < 0.85
+
+
 def test_actors_wait_for_fresh_weights_and_then_go_on(tmp_path):
     training, supervisor = trained(3, replace(COSTS["fast learner"], publish=5.0), 0.0, tmp_path)
     plays = training._plays
@@ -117,6 +147,12 @@ def test_actors_wait_for_fresh_weights_and_then_go_on(tmp_path):
 )
 def test_a_call_is_at_most_half_of_what_weights_last_for(lanes, stride, expected):
     assert steps_per_call(lanes, stride) == expected
+
+
+@pytest.mark.parametrize(("steps", "calls"), [(1, 2), (20, 2), (33, 2), (34, 1), (40, 1), (50, 1)])
+def test_weights_last_for_a_call_after_those_in_flight(steps, calls):
+    assert calls_in_flight(steps) == calls
+    assert calls == 1 or (calls + 1) * steps <= STEPS_PER_WEIGHT_PULL
 
 
 def test_steps_that_ended_in_the_turn_that_told_of_an_update_count_as_later():

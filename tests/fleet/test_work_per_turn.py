@@ -7,9 +7,10 @@ import pytest
 
 from ezgreedy.agents.r2d2.presets import R2D2_EZ
 from ezgreedy.fleet.coordinator import FleetTraining
+from ezgreedy.fleet.costs import Costs
 from ezgreedy.fleet.fleet_settings import FleetSettings, Patience
 from ezgreedy.fleet.supervision import Call, Process, Supervisor
-from ezgreedy.fleet.virtual_time import Costs, VirtualSupervisor
+from ezgreedy.fleet.virtual_time import VirtualSupervisor
 from support.counted_work import lines_executed
 
 COSTS = Costs(start=0.0, update=0.01, send=0.0, draw=0.0, call=1e-5)

@@ -11,8 +11,8 @@ from ezgreedy.commands.train import require_packages
 from ezgreedy.packages import require_installed
 
 if TYPE_CHECKING:
+    from ezgreedy.fleet.costs import Costs
     from ezgreedy.fleet.simulation import Scenario, Simulated
-    from ezgreedy.fleet.virtual_time import Costs
 
 _SUMMARY = "simulation.json"
 MOST_MACHINES = 1_000
@@ -48,6 +48,13 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     )
     simulate.add_argument(
         "--evaluators", type=int, default=1, metavar="N", help="evaluators (default: 1)"
+    )
+    simulate.add_argument(
+        "--decode-threads",
+        type=int,
+        default=2,
+        metavar="N",
+        help="threads of the learner that decode batches (default: 2)",
     )
     simulate.add_argument(
         "--machines",
@@ -119,7 +126,12 @@ def _scenario(parsed: argparse.Namespace, actors: int) -> "Scenario":
     from ezgreedy.fleet.simulation import Scenario
 
     return Scenario(
-        FleetSettings(actors=actors, shards=parsed.shards, evaluators=parsed.evaluators),
+        FleetSettings(
+            actors=actors,
+            shards=parsed.shards,
+            evaluators=parsed.evaluators,
+            decode_threads=parsed.decode_threads,
+        ),
         parsed.lanes_per_actor,
         _costs(parsed),
         tuple(parsed.faults),
@@ -140,7 +152,7 @@ def _cpus(parsed: argparse.Namespace) -> tuple[int, ...]:
 
 
 def _costs(parsed: argparse.Namespace) -> "Costs":
-    from ezgreedy.fleet.virtual_time import Costs, on_gpu
+    from ezgreedy.fleet.costs import Costs, on_gpu
 
     costs = on_gpu(Costs(), is_gpu=parsed.learner == "gpu")
     known = asdict(costs)

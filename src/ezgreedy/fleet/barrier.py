@@ -46,6 +46,22 @@ class Barrier:
                 return learner_state, actor_states
         raise FleetError("no moment was found in which all processes lived")
 
+    def learner_state(self) -> Any:
+        """State of the learner alone; asked for again if it is lost meanwhile."""
+        learner, found = self._membership.learner, list[Any]()
+        is_asked = False
+
+        def lost() -> None:
+            nonlocal is_asked
+            is_asked = False
+
+        while not found:
+            if learner.is_ready and not is_asked:
+                is_asked = True
+                self._membership.supervisor.ask(learner, "state", then=found.append, lost=lost)
+            self.turn()
+        return found[0]
+
     def _ask(self) -> tuple[Any, list[Any]]:
         """States of all processes; not valid if one was lost in the meantime."""
         self.num_snapshots += 1

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from ezgreedy.agents.registry import policy_state
 from ezgreedy.agents.run_settings import RunSettings
 from ezgreedy.fleet.barrier import Barrier
 from ezgreedy.fleet.deliveries import Deliveries
@@ -24,7 +25,7 @@ from ezgreedy.fleet.status import Status
 from ezgreedy.fleet.supervision import Process, Supervisor
 from ezgreedy.fleet.transport import LEAST_WINDOWS_PER_CALL
 from ezgreedy.fleet.updates import Updates
-from ezgreedy.fleet.weights import STEPS_PER_WEIGHT_PULL, PublishedWeights
+from ezgreedy.fleet.weights import STEPS_PER_WEIGHT_PULL, PublishedWeights, calls_in_flight
 from ezgreedy.replay.limiter import SamplesPerInsert
 from ezgreedy.runs.trainable import Trainable
 
@@ -67,8 +68,9 @@ class FleetTraining(Trainable):
         preset = preset_of(settings)
         self.steps_per_call = steps_per_call(settings.lanes // fleet.actors, preset.stride)
         batch_size = preset.learner.batch_size
-        # Windows of every call in progress, and of one more for each actor in transit.
-        windows = 2 * settings.lanes * -(-self.steps_per_call // preset.stride)
+        # Windows of every call in flight, and of one more for each actor in transit.
+        calls = 1 + calls_in_flight(self.steps_per_call)
+        windows = calls * settings.lanes * -(-self.steps_per_call // preset.stride)
         self.limiter = SamplesPerInsert(
             preset.samples_per_insert,
             preset.least_windows,
@@ -125,9 +127,9 @@ class FleetTraining(Trainable):
         """One turn: make the requests that are allowed, and handle results."""
         self._weights.ask()
         self._ask_for_evaluation()
+        self.updates.ask(BATCHES_IN_FLIGHT)
         if not self.is_finished:
             self._plays.ask()
-        self.updates.ask(BATCHES_IN_FLIGHT)
         self._barrier.turn()
 
     def evaluate(self, stops: Callable[[], bool] | None = None) -> dict[str, Any] | None:
@@ -176,6 +178,16 @@ class FleetTraining(Trainable):
                 "rng": self.updates.rng.bit_generator.state,
             },
         }
+
+    def final_state(self) -> dict[str, Any]:
+        """The policy and the counts: without memories, optimiser and games."""
+        agent = policy_state(self.settings.agent, self._barrier.learner_state())
+        return {"agent": agent, **self.ledger.state_dict()}
+
+    @property
+    def replay_directory(self) -> Path:
+        """Directory of the memories' snapshots."""
+        return self.members.directory
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Continue from the state of a training with the same settings; before the first turn."""

@@ -44,7 +44,7 @@ class Membership:
         self._actor_states: list[Any] = [None] * fleet.actors
         self.has_begun: Callable[[Process], None] = lambda process: None
         self.has_updated: Callable[[], None] = lambda: None  # called after each update
-        self._directory = directory.resolve()
+        self.directory = directory.resolve()
         self.supervisor.has_lost = self._note_loss
 
     def start(self) -> None:
@@ -195,7 +195,7 @@ class Membership:
 
     def _begin_memory(self, process: Process) -> None:
         number = process.number
-        directory = str(self._directory / f"memory-{number}")
+        directory = str(self.directory / f"memory-{number}")
 
         def then(answer: tuple[ShardReport, str | None]) -> None:
             self.reports[number], notice = answer

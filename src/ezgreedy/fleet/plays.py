@@ -1,7 +1,8 @@
 """Calls to play: which actors are free, and when they may go on.
 
-An actor has one call at a time, so a call starts when it is made, with the newest weights. Actors
-that are free wait in a queue; nobody looks at those that are busy.
+A call gets the newest weights when it is made. If calls are short, an actor has a second one
+waiting, so that it need not wait for the coordinator between two; the age of weights counts the
+steps of both. Actors that may be asked wait in a queue; nobody looks at the others.
 """
 
 from typing import Any
@@ -16,6 +17,9 @@ from ezgreedy.replay.limiter import SamplesPerInsert
 from ezgreedy.runs.ledger import Ledger
 
 MOST_DELIVERIES_PER_ACTOR = 2  # beyond these, play waits for the memories
+# The limiter may let all actors play at the same moment. Asking a thousand takes half a second, in
+# which the learner must not run out of batches.
+MOST_CALLS_PER_TURN = 32
 
 
 class Plays:
@@ -43,7 +47,8 @@ class Plays:
         self._limiter, self._ledger, self._status = limiter, ledger, status
         self._frames_per_step = membership.settings.protocol.frame_skip
         self._most_deliveries = MOST_DELIVERIES_PER_ACTOR * membership.fleet.actors
-        self._free: dict[int, None] = {}  # numbers of actors, the longest free first
+        self._free: dict[int, None] = {}  # numbers of actors that may be asked, the next one first
+        self._num_calls = [0] * membership.fleet.actors  # in flight
         self._starved: list[int] = []  # those that wait for newer weights
         self._explored = Explored(0, 0)  # since it was last taken
         weights.has_come = self._feed
@@ -60,17 +65,26 @@ class Plays:
             number: number of the actor.
         """
         self._weights.forget_actor(number)
+        self._num_calls[number] = 0
         self._free[number] = None
 
     def ask(self) -> None:
         """Let the free actors play, as long as the limiter accepts windows."""
+        supervisor = self._membership.supervisor
         if self._weights.weights is None:
             return
+        num_asked = 0
         while self._free and self._may_play():
+            if num_asked == MOST_CALLS_PER_TURN:
+                supervisor.has_more = True
+                return
+            num_asked += 1
             number = next(iter(self._free))
             del self._free[number]
             if not self._membership.actors[number].is_ready:
                 continue  # it comes back when it has started again
+            if self._num_calls[number] >= self._weights.calls_in_flight:
+                continue  # it comes back when one of them has ended
             allowance = self._weights.take(number)
             if allowance is None:
                 self._starved.append(number)
@@ -88,10 +102,14 @@ class Plays:
     def _play(self, number: int, allowance: Allowance) -> None:
         actor = self._membership.actors[number]
         chunks: list[Any] = []
+        self._num_calls[number] += 1
+        if self._num_calls[number] < self._weights.calls_in_flight:
+            self._free[number] = None  # after all others that wait
 
         def ended() -> None:
             self._weights.give_back(number, allowance.steps)
             if actor.is_ready:
+                self._num_calls[number] -= 1
                 self._free[number] = None
 
         def then(report: PlayReport) -> None:

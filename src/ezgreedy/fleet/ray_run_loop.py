@@ -29,13 +29,20 @@ from ezgreedy.fleet.session import (
     require_ray,
     require_store,
 )
+from ezgreedy.fleet.weights import calls_in_flight
 from ezgreedy.games.lanes import Lanes
 from ezgreedy.replay.sequence_sizes import STEP_BYTES
 from ezgreedy.results.runs import ENGINE_FILE
 from ezgreedy.results.store import read_json, write_json_atomically
 from ezgreedy.runs.output_paths import require_apart
 from ezgreedy.runs.run_directory import RunDirectory
-from ezgreedy.runs.run_loop import DriveOptions, drive, require_device, require_nobody_else
+from ezgreedy.runs.run_loop import (
+    DriveOptions,
+    drive,
+    require_device,
+    require_nobody_else,
+    require_not_longer,
+)
 
 SNAPSHOTS = "memories"
 _KEPT = ("actors", "shards", "address", "object_store_megabytes")
@@ -77,6 +84,9 @@ def resume(
     place = RunDirectory(directory)
     settings = place.settings()
     fleet = replace(read_engine(place), **changes)
+    require_not_longer(place, settings)
+    if place.status().get("has_replay") is False:
+        return 0  # it has finished, and Ray has nothing to do
     session = _session(settings, fleet)
     require_nobody_else(place)
     _write_engine(place, fleet)
@@ -113,8 +123,8 @@ def store_megabytes_needed(settings: RunSettings, fleet: FleetSettings) -> int:
     recurrent = 8 * prod(network_settings(preset, played).state_shape)
     batches = (BATCHES_IN_FLIGHT + 1) * preset.learner.batch_size * (window + recurrent)
     steps = steps_per_call(settings.lanes // fleet.actors, preset.stride)
-    # Of a call in progress and of those that wait for each actor; windows complete in strides.
-    calls = 1 + MOST_DELIVERIES_PER_ACTOR
+    # Of the calls in flight and of those that wait for each actor; windows complete in strides.
+    calls = calls_in_flight(steps) + MOST_DELIVERIES_PER_ACTOR
     chunks = calls * settings.lanes * (steps + preset.stride) * compressed
     # Each evaluator may hold a version of its own.
     weights = (2 + fleet.evaluators) * 4 * network_copy(settings, played).num_parameters

@@ -14,9 +14,10 @@ from typing import Any
 from ezgreedy import requirements as require
 from ezgreedy.agents.run_settings import RunSettings
 from ezgreedy.fleet.coordinator import BATCHES_IN_FLIGHT, FleetTraining
+from ezgreedy.fleet.costs import Costs
 from ezgreedy.fleet.fleet_settings import FleetSettings
 from ezgreedy.fleet.supervision import Process
-from ezgreedy.fleet.virtual_time import Costs, VirtualSupervisor
+from ezgreedy.fleet.virtual_time import VirtualSupervisor
 
 FAULTS = ("actor-lost", "slow-evaluator", "stalled-shard", "machine-lost")
 SECONDS_BETWEEN_LOSSES = 60.0
@@ -219,6 +220,7 @@ class _Simulation:
         training.gauges.take_report()
         begun, skipped, evaluated = supervisor.now(), self._num_skipped, self._num_evaluations
         busy = {role: self._busy(role) for role in self._roles}
+        decoded = self._decoded
         coordinated, full = supervisor.busy, self._full
         while supervisor.now() < begun + seconds:
             self._step()
@@ -227,6 +229,7 @@ class _Simulation:
             role: _waiting(self._busy(role) - busy[role], took * len(processes))
             for role, processes in self._roles.items()
         }
+        waiting["decoders"] = _waiting(self._decoded - decoded, took)
         waiting["coordinator"] = _waiting(supervisor.busy - coordinated, took)
         report, fleet = training.gauges.take_report(), training.fleet
         return Simulated(
@@ -261,6 +264,11 @@ class _Simulation:
     @property
     def _num_skipped(self) -> int:
         return self._training.evaluations.num_skipped
+
+    @property
+    def _decoded(self) -> float:
+        """Seconds of work so far of the learner's other threads."""
+        return float(self._training.members.learner.handle.decoder.worked(self._supervisor.now()))
 
     def _busy(self, role: str) -> float:
         """Seconds of work so far of all processes of a role."""

@@ -126,6 +126,7 @@ class Supervisor:
         self.has_not_started: Callable[[Process], None] = self._fail_to_start
         self.num_restarts = 0
         self.num_turns = 0
+        self.has_more = False  # requests are left for the next turn, so this one must not wait
         self.num_pending = 0  # calls to all processes together
         self._askers: dict[Any, Process] = {}  # processes by the references of pending calls
         self._pinged: dict[Any, Process] = {}
@@ -220,7 +221,8 @@ class Supervisor:
         # Before anybody is found silent: this process may have been busy for a while.
         has_come = self._handle(self._arrivals(0.0))
         self._check_those_due()
-        if not has_come:
+        is_hurried, self.has_more = self.has_more, False
+        if not (has_come or is_hurried):
             pause = self._checks[0][0] - self.now() if self._checks else _LONGEST_WAIT
             self._handle(self._arrivals(min(max(pause, 0.0), _LONGEST_WAIT)))
 

@@ -8,16 +8,16 @@ for the next answer, and when it makes a call; what arrives in the meantime wait
 import heapq
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 
-from ezgreedy import requirements as require
 from ezgreedy.agents.means import Explored
 from ezgreedy.agents.r2d2.actor import Whereabouts
+from ezgreedy.agents.r2d2.feed import NUM_BUFFERS
 from ezgreedy.agents.r2d2.roles import Learned
 from ezgreedy.agents.run_settings import RunSettings
+from ezgreedy.fleet.costs import Costs
 from ezgreedy.fleet.fleet_settings import Patience
 from ezgreedy.fleet.places import Places
 from ezgreedy.fleet.roles import (
@@ -35,50 +35,8 @@ from ezgreedy.fleet.supervision import FleetError, Process, Supervisor
 from ezgreedy.fleet.virtual_cluster import VirtualCluster, VirtualReservation
 from ezgreedy.runs.evaluation import Evaluation
 
-CPU_UPDATE_SECONDS = 55.0  # 64 windows of 0.86 s on one core
-GPU_UPDATE_SECONDS = 0.16  # 2.7 TFLOP at 17 TFLOP/s
 SECONDS_UNTIL_DEAD = 15.0  # until Ray declares a machine dead that does not answer
 _SECONDS_BETWEEN_TICKS = 0.5
-
-
-@dataclass(frozen=True)
-class Costs:
-    """Seconds that everything takes; the defaults are the measurements of docs/scaling.md.
-
-    Args:
-        step: one step of one lane: environment, network, exploration and cutting.
-        load: loading new weights into an actor.
-        store: storing a window in a memory.
-        draw: drawing and decoding a window.
-        send: sending a batch from a memory to the learner.
-        update: one update.
-        publish: handing out weights.
-        evaluate: one frame of an evaluation.
-        call: the coordinator's work for one call.
-        latency: time that a call or an answer travels.
-        start: time from the start of a process to its first sign of life.
-    """
-
-    step: float = 3.2e-3
-    load: float = 3.5e-3
-    store: float = 0.18e-3
-    draw: float = 2.1e-3
-    send: float = 0.35  # 434 MB at 1.25 GB/s
-    update: float = GPU_UPDATE_SECONDS
-    publish: float = 4e-3
-    evaluate: float = 1.0 / 742.0
-    call: float = 0.5e-3  # 2,000 calls a second
-    latency: float = 0.4e-3
-    start: float = 20.0
-
-    def __post_init__(self) -> None:
-        for field in fields(self):
-            require.number(field.name, getattr(self, field.name), 0.0)
-
-    @classmethod
-    def of(cls, **changes: float) -> "Costs":
-        """Costs in which everything that is not named takes no time."""
-        return cls(**{field.name: 0.0 for field in fields(cls)} | changes)
 
 
 class VirtualMember:
@@ -96,19 +54,38 @@ class VirtualMember:
         self._worked = 0.0  # seconds, without those in `_spans`
         self._spans: deque[tuple[float, float]] = deque()  # of work not known to be over
 
-    def answer(self, method: str, arguments: tuple[Any, ...], begun: float) -> tuple[Any, ...]:
+    def answer(self, method: str, arguments: tuple[Any, ...], arrived: float) -> tuple[Any, ...]:
         """The results of a call, after which `free_at` is the time of its end.
 
         Args:
             method: name of a method of its role.
             arguments: arguments of the method.
-            begun: time at which the work begins.
+            arrived: time at which the call arrives.
         """
-        self._begun = begun
+        self._begun = begun = max(self.free_at, self.prepared(method, arrived))
         seconds, *answers = getattr(self, f"do_{method}")(*arguments)
+        self.work(begun, seconds)
+        return tuple(answers)
+
+    def work(self, begun: float, seconds: float) -> None:
+        """Work for some seconds, as soon as it is free.
+
+        Args:
+            begun: time from which it could.
+            seconds: duration of the work.
+        """
+        begun = max(begun, self.free_at)
         self.free_at = begun + seconds
         self._spans.append((begun, self.free_at))
-        return tuple(answers)
+
+    def prepared(self, _method: str, arrived: float) -> float:
+        """Time from which the work for a call could begin.
+
+        Args:
+            _method: name of the method.
+            arrived: time at which the call arrives.
+        """
+        return arrived
 
     def worked(self, now: float) -> float:
         """Seconds of work until now.
@@ -188,15 +165,36 @@ class VirtualMemory(VirtualMember):
 
 
 class VirtualLearner(VirtualMember):
-    """Learns: every update takes the same time; loses none when it is restarted."""
+    """Learns: every update takes the same time; loses none when it is restarted.
+
+    Batches are decoded one after another, each into one of two buffers, while it computes.
+    """
 
     def __init__(self, costs: Costs) -> None:
         super().__init__(costs)
         self.ends: list[float] = []  # of the updates
+        self.decoder = VirtualMember(costs)  # its threads, all together
 
-    def do_begin(self, *_: Any) -> tuple[float, int]:
+    def do_begin(
+        self, settings: RunSettings, _spec: Any, _state: Any, decode_threads: int
+    ) -> tuple[float, int]:
         """Seconds to start, and the number of updates."""
+        batch_size = preset_of(settings).learner.batch_size
+        self._decode_seconds = batch_size * self.costs.decode / decode_threads
         return 0.0, len(self.ends)
+
+    def prepared(self, method: str, arrived: float) -> float:
+        """Time at which the batch of an update is decoded; see `VirtualMember`."""
+        if method != "update":
+            return arrived
+        buffer_is_free = self.ends[-NUM_BUFFERS] if len(self.ends) >= NUM_BUFFERS else 0.0
+        self.decoder.work(max(arrived, buffer_is_free), self._decode_seconds)
+        return self.decoder.free_at
+
+    def forget(self, now: float) -> None:
+        """Give up all work, that of its threads too."""
+        super().forget(now)
+        self.decoder.forget(now)
 
     def do_update(self, _: Any) -> tuple[float, UpdateReport]:
         """Seconds of an update, and a report."""
@@ -309,7 +307,8 @@ class VirtualSupervisor(Supervisor):
         self._look_after_sleepers()
         if not self._events:
             raise FleetError("the fleet has come to a stop: nobody has anything left to do")
-        waited = max(self._events[0][0] - self._time, 0.0)
+        waited = 0.0 if self.has_more else max(self._events[0][0] - self._time, 0.0)
+        self.has_more = False
         self.has_waited(waited)
         now = self._time = self._time + waited
         while self._events and self._events[0][0] <= now:
@@ -398,8 +397,7 @@ class VirtualSupervisor(Supervisor):
         self._time += self.costs.call
         self.busy += self.costs.call
         member: VirtualMember = process.handle
-        begun = max(member.free_at, self._time + self.costs.latency)
-        value, *others = member.answer(method, arguments, begun)
+        value, *others = member.answer(method, arguments, self._time + self.costs.latency)
         ref = next(self._numbers)
 
         def arrive() -> None:
@@ -408,13 +406,3 @@ class VirtualSupervisor(Supervisor):
 
         self.at(member.free_at + self.costs.latency, arrive)
         return [ref, *others]
-
-
-def on_gpu(costs: Costs, *, is_gpu: bool) -> Costs:
-    """The same costs with a learner on a GPU, or on one core.
-
-    Args:
-        costs: the costs.
-        is_gpu: whether it learns on a GPU.
-    """
-    return replace(costs, update=GPU_UPDATE_SECONDS if is_gpu else CPU_UPDATE_SECONDS)

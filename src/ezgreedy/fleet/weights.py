@@ -3,7 +3,7 @@
 How old are the weights that an actor acts with? As many steps as it has begun since they were last
 known to be the learner's newest. Steps of a call that was in progress then all count, because the
 coordinator does not know how many of them came before. Each call gets the newest weights that are
-here when it starts, and no more steps than keep their age below the paper's limit.
+here when it is made, and no more steps than keep their age below the paper's limit.
 """
 
 from collections.abc import Callable
@@ -12,6 +12,15 @@ from typing import Any, NamedTuple
 from ezgreedy.fleet.membership import Membership
 
 STEPS_PER_WEIGHT_PULL = 100  # table of the paper: 400 environment steps, read as frames
+
+
+def calls_in_flight(steps_per_call: int) -> int:
+    """Calls that an actor may have at a time: two if weights last for a third one after them.
+
+    Args:
+        steps_per_call: largest number of steps of a call.
+    """
+    return 2 if 3 * steps_per_call <= STEPS_PER_WEIGHT_PULL else 1
 
 
 class Allowance(NamedTuple):
@@ -34,6 +43,7 @@ class PublishedWeights:
     def __init__(self, membership: Membership, steps_per_call: int) -> None:
         self._membership = membership
         self._steps_per_call = steps_per_call
+        self.calls_in_flight = calls_in_flight(steps_per_call)
         self.weights: Any = None  # a reference; older objects are freed with their last reader
         self.version = -1  # number of updates; −1 before there are weights
         self.has_come: Callable[[], None] = lambda: None  # called when there are newer weights

@@ -6,6 +6,7 @@ length and continues, so an interrupted run ends with the same bytes as an unint
 """
 
 import contextlib
+import shutil
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -83,11 +84,11 @@ def resume(directory: Path, options: DriveOptions | None = None, device: str | N
     settings = place.settings(device)
     require_device(settings)
     require_nobody_else(place)
-    _require_not_longer(place, settings)
+    require_not_longer(place, settings)
     return drive(place, Training(settings), options or DriveOptions(), resumes=True)
 
 
-def _require_not_longer(place: RunDirectory, settings: RunSettings) -> None:
+def require_not_longer(place: RunDirectory, settings: RunSettings) -> None:
     """Refuses to extend a finished run that has dropped its replay."""
     status = place.status()
     if status.get("has_replay", True):
@@ -130,6 +131,7 @@ def drive(
     ):
         loaded = _newest_consistent(checkpoints, log) if resumes else None
         if loaded is not None and not loaded.state.get("has_replay", True):
+            _drop_replay(training)  # if it was killed before it could
             _note_complete(place, loaded.state["training"]["frames"], training.settings.frames)
             return 0
         saves, notices = _restore(loaded, training, log, place) if resumes else (0, [])
@@ -198,6 +200,12 @@ def _results_offset(loaded: Loaded, checkpoints: Checkpoints) -> int:
 def _of_another_version(loaded: Loaded, directory: Path, error: Exception) -> ValueError:
     place = f"checkpoint {loaded.step} in {directory}"
     return ValueError(f"{place} does not fit this version of ezgreedy ({error!r})")
+
+
+def _drop_replay(training: Trainable) -> None:
+    """Removes what a finished training has on disk besides its last checkpoint."""
+    if training.replay_directory is not None:
+        shutil.rmtree(training.replay_directory, ignore_errors=True)
 
 
 def _note_complete(place: RunDirectory, frames: int, frames_to_play: int) -> None:
@@ -271,6 +279,7 @@ class _Run:
         self._log.sync()
         state = {"training": final, "results_offset": self._log.offset, "has_replay": False}
         self._checkpoints.save(self.num_saves + 1, state, is_last=True)
+        _drop_replay(self._training)
         self._status(FINISHED, has_replay=False)
 
     def _show(self) -> None:

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 from ezgreedy.agents.run_settings import RunSettings
@@ -61,6 +62,11 @@ class Trainable(ABC):
 
     def final_state(self) -> dict[str, Any] | None:
         """The part of a finished training's state that evaluations need; None for all of it."""
+        return None
+
+    @property
+    def replay_directory(self) -> Path | None:
+        """Directory of what is kept besides checkpoints, until the replay is dropped; or None."""
         return None
 
     def status(self) -> dict[str, float]:
