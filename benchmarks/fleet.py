@@ -19,7 +19,7 @@ import numpy as np
 import torch
 
 from ezgreedy.agents.agent import game_spec
-from ezgreedy.agents.r2d2.actor import Whereabouts
+from ezgreedy.agents.r2d2.actor import Whereabouts, codec
 from ezgreedy.agents.r2d2.presets import R2D2_EZ
 from ezgreedy.agents.run_settings import EvaluationSettings
 from ezgreedy.fleet.coordinator import FleetTraining
@@ -31,6 +31,7 @@ from ezgreedy.fleet.session import LocalSession
 from ezgreedy.fleet.transport import num_bytes, pack, unpack
 from ezgreedy.fleet.virtual_time import VirtualSupervisor
 from ezgreedy.games.lanes import Lanes
+from ezgreedy.replay.compressed_batch import BatchDecoder
 from ezgreedy.runs.training import Training
 
 TURNS, SECONDS_PER_TURN = 5, 8.0
@@ -135,9 +136,16 @@ def measure_roles(game: str) -> None:
         begun = time.process_time()
         shard.add(Key(0, 0, 1), packed)
         add = (time.process_time() - begun) / len(windows)
-        sample = cpu_seconds(lambda: shard.sample(8), 3) / 8
+        draw = cpu_seconds(lambda: shard.sample(8), 20) / 8
+        print(f"keeping a window {1e3 * add:.2f} ms; drawing one {1e6 * draw:.0f} µs")
+        decoder = BatchDecoder(codec(agent, game_spec(lanes)), agent.sequences)
+        drawn, memory = shard.sample(8)[1], np.zeros(decoder.shape(8), decoder.dtype)
+        decode = cpu_seconds(lambda: decoder(drawn, memory), 5) / 8
+        # One at a time: few windows are here, and those of a batch would share blocks.
+        alone = np.mean([shard.sample(1)[1].num_bytes for _ in range(200)])
         print(
-            f"keeping a window {1e3 * add:.2f} ms; drawing and decoding one {1e3 * sample:.2f} ms"
+            f"on its way to the learner it has {alone / 1e3:.1f} kB, and "
+            f"{memory[0].nbytes / 1e6:.1f} MB once it is decoded, in {1e3 * decode:.2f} ms"
         )
         learner = LearnerRole()
         learner.begin(settings, game_spec(lanes), None)

@@ -9,9 +9,11 @@ from ezgreedy.agents.r2d2.presets import R2D2_EZ
 from ezgreedy.agents.run_settings import EvaluationSettings
 from ezgreedy.cli import main
 from ezgreedy.commands import fleet as fleet_command
+from ezgreedy.fleet.coordinator import FleetTraining
 from ezgreedy.fleet.costs import Costs, on_gpu
 from ezgreedy.fleet.fleet_settings import FleetSettings
 from ezgreedy.fleet.simulation import FAULTS, PIPELINE, Scenario, simulate
+from ezgreedy.fleet.virtual_time import VirtualSupervisor
 
 SETTINGS = R2D2_EZ.at_scale("paper", "minatar/breakout")
 FREE = Costs.of(step=3e-3, update=1e-6)  # everything but play is free
@@ -149,6 +151,31 @@ def test_batches_that_take_long_to_decode_are_the_limit_until_there_are_more_thr
     assert one.updates_per_second == pytest.approx(1.0 / 0.4, rel=0.05)
     assert two.updates_per_second == pytest.approx(1.0 / 0.2, rel=0.05)
     assert eight.updates_per_second == pytest.approx(1.0 / 0.1, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("spread", "expected"),
+    [(False, [(4, "PACK"), (2, "SPREAD")]), (True, [(1, "PACK"), (3, "SPREAD"), (2, "SPREAD")])],
+)
+def test_memories_have_places_with_the_learner_unless_told_otherwise(spread, expected, tmp_path):
+    asked = []
+
+    class Asked(VirtualSupervisor):
+        def reserve(self, bundles, strategy):
+            asked.append((len(bundles), strategy))
+            return super().reserve(bundles, strategy)
+
+    fleet = FleetSettings(actors=3, shards=3, evaluators=2, spread_shards=spread)
+    settings = replace(SETTINGS, lanes=3)
+    supervisor = Asked(FREE, cpus=(5, 5))
+    with FleetTraining(settings, fleet, tmp_path, supervisor) as training:
+        for _ in range(2000):
+            training.step()
+        assert asked == expected
+        assert training.num_updates == 0 < training.frames
+        memories = {memory.machine for memory in training.members.memories}
+        if not spread:
+            assert memories == {training.members.learner.machine}
 
 
 def test_a_core_instead_of_a_gpu_is_the_limit_that_scaling_says():

@@ -13,7 +13,7 @@ from ezgreedy.fleet.supervision import Call, Process, Supervisor
 from ezgreedy.fleet.virtual_time import VirtualSupervisor
 from support.counted_work import lines_executed
 
-COSTS = Costs(start=0.0, update=0.01, send=0.0, draw=0.0, call=1e-5)
+COSTS = Costs(start=0.0, update=0.01, send=0.0, draw=0.0, decode=0.0, call=1e-5)
 FLEET_CODE = "ezgreedy/fleet"
 
 

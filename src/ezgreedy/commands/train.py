@@ -161,6 +161,12 @@ def _add_fleet_options(parser: argparse.ArgumentParser) -> None:
         help="threads of the learner that decode batches while it computes (default: 2)",
     )
     fleet.add_argument(
+        "--spread-shards",
+        action="store_true",
+        default=None,
+        help="spread the memories over the machines (default: with the learner, if they fit)",
+    )
+    fleet.add_argument(
         "--address",
         metavar="HOST:PORT",
         help="Ray cluster with the same versions of Ray and Python; RUN must be on a file system "
@@ -239,6 +245,7 @@ def _fleet_changes(parsed: argparse.Namespace) -> dict[str, Any]:
         "evaluators",
         "evaluation_seconds",
         "decode_threads",
+        "spread_shards",
         "address",
         "object_store_megabytes",
     )

@@ -54,6 +54,8 @@ class FleetSettings:
         shards: number of replay memory processes.
         evaluators: number of processes that evaluate; each makes one evaluation at a time.
         decode_threads: number of threads of the learner that decode batches while it computes.
+        spread_shards: whether memories are spread over the machines of a cluster; otherwise they
+            are with the learner, if its machine has the CPUs.
         evaluation_seconds: least time between the starts of two evaluations; None for all that are
             due by frames.
         address: HOST:PORT of a Ray cluster; None to start one on this machine.
@@ -66,6 +68,7 @@ class FleetSettings:
     shards: int = 1
     evaluators: int = 1
     decode_threads: int = 2
+    spread_shards: bool = False
     evaluation_seconds: float | None = None
     address: str | None = None
     object_store_megabytes: int | None = None
@@ -76,6 +79,7 @@ class FleetSettings:
         require.integer("shards", self.shards, least=1)
         require.integer("evaluators", self.evaluators, least=1)
         require.integer("decode_threads", self.decode_threads, least=1)
+        require.flag("spread_shards", self.spread_shards)
         if self.evaluation_seconds is not None:
             require.number("evaluation_seconds", self.evaluation_seconds, 0.0)
         if self.object_store_megabytes is not None:

@@ -50,19 +50,24 @@ class Membership:
     def start(self) -> None:
         """Start all processes; they begin work as soon as they answer.
 
-        The learner and the memories are on one machine if it has the CPUs, since batches are large.
-        Actors start once all others have places.
+        The learner and the memories are on one machine if it has the CPUs, unless told otherwise:
+        batches then need no network. Actors start once all others have places.
         """
         num_gpus = 1.0 if self.settings.device == "cuda" else 0.0
         fleet, launch, reserve = self.fleet, self.supervisor.launch, self.supervisor.reserve
         cpu = {"CPU": 1.0}
         first = cpu | ({"GPU": num_gpus} if num_gpus else {})
-        together = reserve([first, *([cpu] * fleet.shards)], "PACK")
+        shards = [cpu] * fleet.shards
+        together = reserve([first, *([] if fleet.spread_shards else shards)], "PACK")
+        memories = reserve(shards, "SPREAD") if fleet.spread_shards else together
+        first_memory = 0 if fleet.spread_shards else 1
         apart = reserve([cpu] * fleet.evaluators, "SPREAD")
         learner = launch(LearnerRole, num_gpus=num_gpus, **together.options(0))
         self.learner = self._add("the learner", learner)
         self.memories = [
-            self._add("memory", launch(ShardRole, **together.options(1 + number)), number)
+            self._add(
+                "memory", launch(ShardRole, **memories.options(first_memory + number)), number
+            )
             for number in range(fleet.shards)
         ]
         evaluators = [launch(EvaluatorRole, **apart.options(n)) for n in range(fleet.evaluators)]
@@ -74,7 +79,7 @@ class Membership:
         self._roster = Roster(
             self.supervisor,
             self.actors,
-            (together, apart),
+            tuple(dict.fromkeys((together, memories, apart))),
             lambda: launch(ActorRole, scheduling_strategy="SPREAD"),
             self.say,
             needs_gpu=num_gpus > 0.0,

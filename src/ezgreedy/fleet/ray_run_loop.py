@@ -47,7 +47,7 @@ from ezgreedy.runs.run_loop import (
 SNAPSHOTS = "memories"
 _KEPT = ("actors", "shards", "address", "object_store_megabytes")
 # Not in the files of older runs.
-_KEPT_SINCE = ("evaluators", "evaluation_seconds", "decode_threads")
+_KEPT_SINCE = ("evaluators", "evaluation_seconds", "decode_threads", "spread_shards")
 _LARGEST_COMPRESSED = 2_000  # bytes of an observation, with a margin over the worst of the 57 games
 
 

@@ -96,6 +96,8 @@ class LocalSession:
             # As Ray does on Windows and macOS by default: everything on 127.0.0.1.
             "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
             "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+            # Ray would give way to all other processes of the machine, with a niceness of 15.
+            "RAY_worker_niceness": "0",
             "OMP_NUM_THREADS": str(self.threads),
         }
         import ray
