@@ -16,13 +16,15 @@ from ezgreedy.learning.settings import Sight
 if TYPE_CHECKING:
     from ezgreedy.agents.r2d2.settings import R2D2Settings
 
+# Actors and evaluations have copies of the network too, and checkpoints of those of actors.
+_COPIES = COPIES_OF_PARAMETERS + 4
 # Measured with whole screens: what an update holds, as a multiple of its observations. Only
 # distinct receptive fields are computed, so activations are few.
 _UPDATE_SHARE = 2.4
 # Of a unit above the torso an update keeps gates, states and outputs, three numbers on average.
 _ACTIVATIONS_OF_UNIT = 3
-# RND sees whitened copies of observations, and keeps activations and their gradients.
-_NOVELTY_COPIES = 2
+# Measured: what RND holds, as a multiple of whitened observations and activations.
+_NOVELTY_SHARE = 1.2
 
 
 def num_parameters(network: RecurrentNetworkSettings) -> int:
@@ -44,7 +46,7 @@ def update_bytes(preset: "R2D2Settings", sight: Sight) -> int:
     frames = _UPDATE_SHARE * num_frames * _observation_bytes(sight)
     units = preset.feature_size + preset.memory_size + preset.hidden_size
     rest = num_frames * network.num_streams * _ACTIVATIONS_OF_UNIT * units * FLOAT_BYTES
-    networks = COPIES_OF_PARAMETERS * FLOAT_BYTES * num_parameters(network)
+    networks = _COPIES * FLOAT_BYTES * num_parameters(network)
     if preset.distillation is not None:
         networks += _novelty_bytes(preset.distillation, sight, learner.batch_size * learner.length)
     return int(frames) + rest + networks
@@ -61,7 +63,8 @@ def _novelty_bytes(settings: DistillationSettings, sight: Sight, num_frames: int
     at_once = min(num_frames, FRAMES_AT_ONCE)
     each = prod(sight.input_shape) + size.num_activations
     weights = size.num_parameters + size.num_features * settings.num_outputs
-    return FLOAT_BYTES * (_NOVELTY_COPIES * at_once * each + COPIES_OF_PARAMETERS * weights)
+    frames = int(_NOVELTY_SHARE * at_once * each)
+    return FLOAT_BYTES * (frames + COPIES_OF_PARAMETERS * weights)
 
 
 def _observation_bytes(sight: Sight) -> int:
