@@ -68,7 +68,7 @@ def ages(actor, learner):
 
 COSTS = {
     "usual": Costs(start=0.0),
-    "fast learner": Costs(start=0.0, update=1e-3, send=0.0, draw=1e-5),
+    "fast learner": Costs(start=0.0, update=1e-3, send=0.0, draw=1e-5, decode=0.0),
     "slow weights": Costs(start=0.0, update=0.05, send=0.0, publish=0.5),
     "slow coordinator": Costs(start=0.0, update=0.01, send=0.0, call=5e-3),
     "far away": Costs(start=0.0, update=0.02, send=0.0, latency=0.05),
