@@ -318,16 +318,13 @@ def _all_visits(
 
 
 def _numbers(results: "dict[str, FirstVisitTimes]", settings: CoverageSettings) -> dict[str, Any]:
-    """Means with bootstrap intervals over trials, as plain data."""
-    import numpy as np
-
+    """Means with t intervals over trials, as plain data."""
     from ezgreedy.findings.intervals import mean_interval, ratio_interval
 
-    rng = np.random.default_rng(settings.seed)
     policies = {
         name: {
-            "mean_first_visit": mean_interval(result.trial_means(), rng)._asdict(),
-            "never_visited": mean_interval(result.trial_never(), rng)._asdict(),
+            "mean_first_visit": mean_interval(result.trial_means())._asdict(),
+            "never_visited": mean_interval(result.trial_never())._asdict(),
             "cells_never_visited_in_any_trial": int((result.visits.sum(axis=0) == 0).sum()),
             "first_visit_map": result.mean_map().tolist(),
             "visit_map": result.visit_map().tolist(),
@@ -338,7 +335,7 @@ def _numbers(results: "dict[str, FirstVisitTimes]", settings: CoverageSettings) 
     reference = _reference(results)
     comparison = {
         f"mean_first_visit_{name}_over_{reference}": ratio_interval(
-            result.trial_means(), results[reference].trial_means(), rng
+            result.trial_means(), results[reference].trial_means()
         )._asdict()
         for name, result in results.items()
         if name != reference
@@ -377,7 +374,7 @@ def _comparison(
         verdict = _verdict(ratio, titles[name], titles[reference])
         lines += ["", f"{titles[name]} / {titles[reference]}: {_shown(ratio, '{:.3f}')}, {verdict}"]
     few = "; for one trial they are meaningless" if settings.trials == 1 else ""
-    lines.append(f"[ ] are 95 % bootstrap intervals over trials{few}")
+    lines.append(f"[ ] are 95 % t intervals over trials{few}")
     return "\n".join(lines)
 
 

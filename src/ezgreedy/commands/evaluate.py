@@ -83,8 +83,6 @@ def _restored(parsed: argparse.Namespace, command: str) -> Any:
 
 
 def _evaluate(parsed: argparse.Namespace) -> int:
-    import numpy as np
-
     from ezgreedy.findings.intervals import mean_interval
     from ezgreedy.runs.evaluation import evaluate_agent
 
@@ -97,7 +95,7 @@ def _evaluate(parsed: argparse.Namespace) -> int:
     assert found is not None  # it cannot be abandoned
     print(f"{settings.agent.name} on {settings.game} after {restored.frames:,} frames")
     if len(found.returns) >= 2:
-        interval = mean_interval(found.returns, np.random.default_rng(parsed.number))
+        interval = mean_interval(found.returns)
         spread = f" [{interval.low:,.2f}, {interval.high:,.2f}]"
     else:
         spread = ""

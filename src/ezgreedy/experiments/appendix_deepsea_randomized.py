@@ -8,8 +8,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from ezgreedy.experiments.experiment import (
     Cell,
     Experiment,
@@ -28,7 +26,7 @@ from ezgreedy.experiments.readings import (
 )
 from ezgreedy.figures import colours
 from ezgreedy.findings.claims import AS_STATED, Claim, Number, Statement, Summary, names_with
-from ezgreedy.findings.intervals import Interval, mean_interval
+from ezgreedy.findings.intervals import Interval, mean_interval, paired_difference_interval
 from ezgreedy.findings.judging import Side, all_of
 from ezgreedy.findings.panels import Panel
 
@@ -45,17 +43,21 @@ SETTINGS: dict[str, Any] = {
     "ties": "random",
     "num_episodes": 200_000,
     "num_bins": 50,
-    "bootstrap_seed": 0,
 }
+
+_LARGEST_GAIN = 0.05  # of a return of at most 0.99; less is no better
+_LEVEL = 0.05
 
 NO_BETTER = Statement(
     "An adversarial modification to DeepSea causes εz-greedy to perform no better than ε-greedy.",
     "paper, Section 6, limitation (i), and Figure 7 (Appendix D)",
-    "At every size at which some run of either policy learns, εz-greedy's average return over all "
-    "episodes is not above ε-greedy's by its whole interval and it does not learn in more runs. "
-    "Sizes at which no run learns decide nothing.",
+    "At every size at which some run of either policy learns, the interval of the difference "
+    "εz − ε of the average return over all episodes, paired by seed, lies below "
+    f"{_LARGEST_GAIN:g}, and εz-greedy does not learn in more runs by Fisher's exact test at 0.05. "
+    "Contradicted at a size if that interval lies above 0 or the test finds more. Sizes at which "
+    "no run learns decide nothing.",
     "Sizes at which no run learns counted as evidence until it was seen that they are a floor: "
-    "there no policy can be better.",
+    "there no policy can be better. One run more that learned counted as better.",
 )
 
 
@@ -97,15 +99,14 @@ def run_seed(settings: Settings, seed: int) -> dict[str, Any]:
 def summarise(settings: Settings, records: Sequence[Record]) -> Summary:
     """Judges at every size whether there is no advantage."""
     results = results_by_cell(records)
-    rng = np.random.default_rng(settings["bootstrap_seed"])
     numbers: dict[str, Number] = {}
     parts: list[Side] = []
     for size in settings["sizes"]:
-        found = {effects: _compared(results, effects, size, rng) for effects in EFFECTS}
+        found = {effects: _compared(results, effects, size) for effects in EFFECTS}
         for compared in found.values():
             numbers |= compared
         if _someone_learns(results, size):
-            parts.append("contradicted" if _is_better(results, size, rng) else "holds")
+            parts.append(_no_better(results, size))
     claim = Claim(
         NO_BETTER,
         {AS_STATED: all_of(parts) if parts else "undecided"},
@@ -114,7 +115,7 @@ def summarise(settings: Settings, records: Sequence[Record]) -> Summary:
         note="Consistent effects are given for comparison.",
         key_numbers=names_with(numbers, "randomised: ε-greedy, learned"),
     )
-    return Summary([claim], [_panel(settings, results, size, rng) for size in settings["sizes"]])
+    return Summary([claim], [_panel(settings, results, size) for size in settings["sizes"]])
 
 
 def draw(settings: Settings, summary: Summary, directory: Path) -> list[Path]:
@@ -133,7 +134,7 @@ def draw(settings: Settings, summary: Summary, directory: Path) -> list[Path]:
 Results = Mapping[str, Sequence[Mapping[str, Any]]]
 
 
-def _panel(settings: Settings, results: Results, size: int, rng: np.random.Generator) -> Panel:
+def _panel(settings: Settings, results: Results, size: int) -> Panel:
     """Average return over episodes at one size."""
     lines = (
         ("eps", "randomised", colours.EPS_COLOUR),
@@ -148,7 +149,6 @@ def _panel(settings: Settings, results: Results, size: int, rng: np.random.Gener
                 f"{POLICIES[policy]}, {effects}",
                 [episode / 1000 for episode in episodes],
                 [entry["curve"] for entry in results[_cell_name(policy, effects, size)]],
-                rng,
                 colour,
             )
             for policy, effects, colour in lines
@@ -159,16 +159,19 @@ def _panel(settings: Settings, results: Results, size: int, rng: np.random.Gener
 
 
 def _compared(
-    results: Results, effects: str, size: int, rng: np.random.Generator
+    results: Results,
+    effects: str,
+    size: int,
 ) -> dict[str, Number]:
     numbers: dict[str, Number] = {}
     for policy, label in POLICIES.items():
         entries = results[_cell_name(policy, effects, size)]
         name = f"N = {size}, {effects}: {label}"
-        numbers[f"{name}, average return"] = _mean_return(entries, rng)
+        numbers[f"{name}, average return"] = mean_interval([e["return"] for e in entries])
         for event, word in (("first_success", "found the treasure"), ("learned", "learned")):
             count = sum(entry[event] is not None for entry in entries)
             numbers[f"{name}, {word}"] = f"{count} of {len(entries)}"
+    numbers[f"N = {size}, {effects}: εz − ε, average return"] = _gain(results, effects, size)
     return numbers
 
 
@@ -177,15 +180,27 @@ def _someone_learns(results: Results, size: int) -> bool:
     return any(entry["learned"] is not None for entry in entries)
 
 
-def _is_better(results: Results, size: int, rng: np.random.Generator) -> bool:
+def _no_better(results: Results, size: int) -> Side:
+    from scipy.stats import fisher_exact
+
     eps, ez = (results[_cell_name(policy, "randomised", size)] for policy in POLICIES)
-    learned = [sum(entry["learned"] is not None for entry in entries) for entries in (eps, ez)]
-    earns_more = _mean_return(ez, rng).low > max(_mean_return(eps, rng).high, 0.0)
-    return learned[1] > learned[0] or earns_more
+    table = [
+        [sum((entry["learned"] is None) == is_absent for entry in entries) for entries in (ez, eps)]
+        for is_absent in (False, True)
+    ]
+    learns_more = table[0][0] > table[0][1] and fisher_exact(table).pvalue < _LEVEL
+    gain = _gain(results, "randomised", size)
+    if learns_more or gain.low > 0.0:
+        return "contradicted"
+    return "holds" if gain.high < _LARGEST_GAIN else "undecided"
 
 
-def _mean_return(entries: Sequence[Mapping[str, Any]], rng: np.random.Generator) -> Interval:
-    return mean_interval([entry["return"] for entry in entries], rng)
+def _gain(results: Results, effects: str, size: int) -> Interval:
+    eps, ez = (
+        [entry["return"] for entry in results[_cell_name(policy, effects, size)]]
+        for policy in POLICIES
+    )
+    return paired_difference_interval(ez, eps)
 
 
 def _cell_name(policy: str, effects: str, size: int) -> str:

@@ -27,7 +27,6 @@ SETTINGS: dict[str, Any] = {
     "judged_mu": 2.0,  # Paper: μ = 2 in all but the ablations
     "num_steps": 5000,  # agent steps of four frames each, then to the episode's end
     "most_episode_frames": 108_000,  # half an hour, as for Rainbow
-    "bootstrap_seed": 0,
 }
 
 

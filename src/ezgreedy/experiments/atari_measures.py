@@ -1,12 +1,8 @@
 """What did walks through a game find, how certain is it, and which policy found more?
 
 Every measure is a ratio of two sums over seeds, so a seed counts by how much it saw (returns per
-episode weigh every episode equally). Intervals resample seeds; two policies are compared on the
-same seeds, resampled together. Over games, a game is one sample.
-
-With few seeds, much is chance: if two policies differ only by symmetric noise, the interval of
-three seeds lies on one side of zero in one game of four (whenever all three agree), that of five
-seeds in about one of seven. Rare, large rewards do worse, on the side of less.
+episode weigh every episode equally). Intervals are t intervals of the ratios' linear approximation;
+two policies are compared on the same seeds, pair by pair. Over games, a game is one sample.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,7 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ezgreedy.findings.intervals import Interval, bootstrap_interval
+from ezgreedy.findings.comparisons import difference_p
+from ezgreedy.findings.intervals import Interval, linear_interval, mean_interval
 from ezgreedy.requirements import FloatArray
 
 _COLUMNS = (
@@ -78,44 +75,39 @@ def total(seeds: FloatArray, column: str) -> int:
     return int(seeds[:, _COLUMNS.index(column)].sum())
 
 
-def estimate(seeds: FloatArray, name: str, rng: np.random.Generator) -> Interval:
+class Difference(NamedTuple):
+    """A difference between two policies, and the p-value of none."""
+
+    interval: Interval
+    p: float
+
+
+def estimate(seeds: FloatArray, name: str) -> Interval:
     """A measure of one policy."""
-    times = MEASURES[name].times
-    return bootstrap_interval(_parts(seeds, name), rng, lambda samples: times * _ratios(samples))
+    return linear_interval(*_linear(seeds, name))
 
 
-def difference(
-    seeds: FloatArray, others: FloatArray, name: str, rng: np.random.Generator
-) -> Interval:
+def difference(seeds: FloatArray, others: FloatArray, name: str) -> Difference:
     """The difference of a measure between two policies on the same seeds."""
-    times = MEASURES[name].times
-    pairs = np.stack([_parts(seeds, name), _parts(others, name)], axis=1)
-    return bootstrap_interval(
-        pairs,
-        rng,
-        lambda samples: times * (_ratios(samples[:, :, 0]) - _ratios(samples[:, :, 1])),
-    )
+    (value, residuals), (other, others_residuals) = _linear(seeds, name), _linear(others, name)
+    errors = residuals - others_residuals
+    return Difference(linear_interval(value - other, errors), difference_p(value - other, errors))
 
 
-def balance(signs: Sequence[int], rng: np.random.Generator) -> Interval:
-    """(Games with more − games with less) / games, with its interval over games."""
-    return bootstrap_interval(signs, rng)
-
-
-def typical_ratio(ratios: Sequence[float], rng: np.random.Generator) -> Interval:
+def typical_ratio(ratios: Sequence[float]) -> Interval:
     """The geometric mean of positive ratios, with its interval over games."""
-    return bootstrap_interval(
-        np.log(ratios), rng, lambda samples: np.asarray(np.exp(samples.mean(axis=1)))
-    )
+    return Interval(*np.exp(mean_interval(np.log(ratios))).tolist())
+
+
+def _linear(seeds: FloatArray, name: str) -> tuple[float, FloatArray]:
+    """A measure, and its linear approximation around it, one for each seed."""
+    above, below = _parts(seeds, name).T
+    ratio = float(above.sum() / below.sum())  # the denominator is never zero
+    times = MEASURES[name].times
+    return times * ratio, times * (above - ratio * below) / below.mean()
 
 
 def _parts(seeds: FloatArray, name: str) -> FloatArray:
     """The two columns of a measure, [seeds, 2]."""
     measure = MEASURES[name]
     return seeds[:, [_COLUMNS.index(measure.above), _COLUMNS.index(measure.below)]]
-
-
-def _ratios(samples: FloatArray) -> FloatArray:
-    """Ratios of sums, [repeats, seeds, 2] to [repeats]; the denominator is never zero."""
-    sums = samples.sum(axis=1)
-    return np.asarray(sums[:, 0] / sums[:, 1])

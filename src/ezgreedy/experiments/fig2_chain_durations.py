@@ -64,7 +64,6 @@ SETTINGS: dict[str, Any] = {
     },
     # Both ends of an inverted U lie below this share of its peak.
     "largest_end": 0.93,
-    "bootstrap_seed": 0,
 }
 
 INVERTED_U = Statement(
@@ -135,7 +134,6 @@ def run_seed(settings: Settings, seed: int) -> dict[str, Any]:
 def summarise(settings: Settings, records: Sequence[Record]) -> Summary:
     """Judges the sentences on Figure 2b under every reading and by both measures."""
     results = results_by_cell(records)
-    rng = np.random.default_rng(settings["bootstrap_seed"])
     means = {
         family: [float(f"{law.mean:.6g}") for law in _laws(settings, family)] for family in FAMILIES
     }
@@ -149,7 +147,6 @@ def summarise(settings: Settings, records: Sequence[Record]) -> Summary:
                     _word(family),
                     means[family],
                     [e[measure] for e in results[_cell_name(reading, family)]],
-                    rng,
                     colour_of[family],
                 )
                 for family in FAMILIES
@@ -162,13 +159,13 @@ def summarise(settings: Settings, records: Sequence[Record]) -> Summary:
         for reading in settings["readings"]
     ]
     claims = [
-        _claim_of_the_inverted_u(settings, results, rng),
-        _claim_of_the_best(settings, results, rng),
-        _claim_of_the_worst(settings, results, rng),
-        _claim_of_ballistic_exploration(settings, results, rng),
+        _claim_of_the_inverted_u(settings, results),
+        _claim_of_the_best(settings, results),
+        _claim_of_the_worst(settings, results),
+        _claim_of_ballistic_exploration(settings, results),
     ]
     if 1 in settings["uniform"]:
-        claims.append(_claim_of_eps(settings, results, rng))
+        claims.append(_claim_of_eps(settings, results))
     return Summary(claims, blocks)
 
 
@@ -195,14 +192,15 @@ Results = Mapping[str, Sequence[Mapping[str, Any]]]
 
 
 def _claim_of_the_inverted_u(
-    settings: Settings, results: Results, rng: np.random.Generator
+    settings: Settings,
+    results: Results,
 ) -> Claim:
     numbers: dict[str, Number] = {}
     readings: dict[str, Side] = {}
     for reading, measure in _conditions(settings):
         table = _table(results, reading, "zeta", measure)
         peak = int(table.mean(axis=0).argmax())
-        ends = [ratio_interval(table[:, end], table[:, peak], rng) for end in (0, -1)]
+        ends = [ratio_interval(table[:, end], table[:, peak]) for end in (0, -1)]
         place = f"{reading}, {MEASURES[measure]}"
         numbers[f"{place}: best μ"] = settings["zeta"][peak]
         numbers[f"{place}: smallest μ / best"], numbers[f"{place}: largest μ / best"] = ends
@@ -220,17 +218,17 @@ def _claim_of_the_inverted_u(
     )
 
 
-def _claim_of_the_best(settings: Settings, results: Results, rng: np.random.Generator) -> Claim:
+def _claim_of_the_best(settings: Settings, results: Results) -> Claim:
     numbers: dict[str, Number] = {}
     readings: dict[str, Side] = {}
     for reading, measure in _conditions(settings):
         tables = {family: _table(results, reading, family, measure) for family in FAMILIES}
         best = {family: table[:, table.mean(axis=0).argmax()] for family, table in tables.items()}
         rival = max(("geometric", "uniform"), key=lambda family: best[family].mean())
-        ratio = ratio_interval(best["zeta"], best[rival], rng)
+        ratio = ratio_interval(best["zeta"], best[rival])
         place = f"{reading}, {MEASURES[measure]}"
         for family, samples in best.items():
-            numbers[f"{place}: best {_word(family)}"] = mean_interval(samples, rng)
+            numbers[f"{place}: best {_word(family)}"] = mean_interval(samples)
         numbers[f"{place}: best zeta / best {_word(rival)}"] = ratio
         readings[place] = above(ratio, 1.0)
     return Claim(
@@ -243,20 +241,20 @@ def _claim_of_the_best(settings: Settings, results: Results, rng: np.random.Gene
     )
 
 
-def _claim_of_eps(settings: Settings, results: Results, rng: np.random.Generator) -> Claim:
+def _claim_of_eps(settings: Settings, results: Results) -> Claim:
     numbers: dict[str, Number] = {}
     readings: dict[str, Side] = {}
     for reading, measure in _conditions(settings):
         zeta, uniform = (_table(results, reading, f, measure) for f in ("zeta", "uniform"))
         best = zeta[:, zeta.mean(axis=0).argmax()]
         place = f"{reading}, {MEASURES[measure]}"
-        ratio = ratio_interval(uniform[:, settings["uniform"].index(1)], best, rng)
+        ratio = ratio_interval(uniform[:, settings["uniform"].index(1)], best)
         numbers[f"{place}: ε-greedy / best zeta"] = ratio
         readings[place] = below(ratio, settings["largest_end"])
     return Claim(EPS_IS_POOR, readings, numbers, fewest_seeds(results))
 
 
-def _claim_of_the_worst(settings: Settings, results: Results, rng: np.random.Generator) -> Claim:
+def _claim_of_the_worst(settings: Settings, results: Results) -> Claim:
     numbers: dict[str, Number] = {}
     readings: dict[str, Side] = {}
     for reading, measure in _conditions(settings):
@@ -265,8 +263,8 @@ def _claim_of_the_worst(settings: Settings, results: Results, rng: np.random.Gen
         rival = max(("geometric", "uniform"), key=lambda family: worst[family].mean())
         place = f"{reading}, {MEASURES[measure]}"
         for family, samples in worst.items():
-            numbers[f"{place}: worst {_word(family)}"] = mean_interval(samples, rng)
-        ratio = ratio_interval(worst["zeta"], worst[rival], rng)
+            numbers[f"{place}: worst {_word(family)}"] = mean_interval(samples)
+        ratio = ratio_interval(worst["zeta"], worst[rival])
         numbers[f"{place}: worst zeta / worst {_word(rival)}"] = ratio
         readings[place] = above(ratio, 1.0)
     return Claim(
@@ -280,7 +278,8 @@ def _claim_of_the_worst(settings: Settings, results: Results, rng: np.random.Gen
 
 
 def _claim_of_ballistic_exploration(
-    settings: Settings, results: Results, rng: np.random.Generator
+    settings: Settings,
+    results: Results,
 ) -> Claim:
     numbers: dict[str, Number] = {}
     readings: dict[str, Side] = {}
@@ -289,7 +288,7 @@ def _claim_of_ballistic_exploration(
         for family, end in (("uniform", -1), ("zeta", 0)):
             table = _table(results, reading, family, "online")
             peak = int(table.mean(axis=0).argmax())
-            ratio = ratio_interval(table[:, end], table[:, peak], rng)
+            ratio = ratio_interval(table[:, end], table[:, peak])
             name = f"{_word(family)} {settings[family][end]:g} / best {_word(family)}"
             numbers[f"{reading}: {name}"] = ratio
             parts.append(below(ratio, settings["largest_end"]))

@@ -62,7 +62,6 @@ SETTINGS: dict[str, Any] = {
     "num_bins": 80,
     "walk_size": 20,
     "num_walk_episodes": 500_000,  # Paper: 500,000 · N steps
-    "bootstrap_seed": 0,
 }
 
 _TICKS = (3, 5, 10, 20, 50)
@@ -132,12 +131,11 @@ def run_seed(settings: Settings, seed: int) -> dict[str, Any]:
 def summarise(settings: Settings, records: Sequence[Record]) -> Summary:
     """Judges learning under every reading, returns, and coverage."""
     results = results_by_cell(records)
-    rng = np.random.default_rng(settings["bootstrap_seed"])
     return Summary(
-        claims(settings, results, rng),
+        claims(settings, results),
         [
             *(_learning_panel(settings, results, reading) for reading in READINGS),
-            _returns_panel(settings, results, rng),
+            _returns_panel(settings, results),
         ],
         {"first_visits": {policy: _mean_map(results[f"walk {policy}"]) for policy in POLICIES}},
     )
@@ -202,7 +200,7 @@ def _learning_panel(settings: Settings, results: Results, reading: str) -> Panel
     )
 
 
-def _returns_panel(settings: Settings, results: Results, rng: np.random.Generator) -> Panel:
+def _returns_panel(settings: Settings, results: Results) -> Panel:
     """Average return over episodes at one size."""
     episodes = middles(settings["num_curve_episodes"], settings["num_bins"])
     return Panel(
@@ -212,7 +210,6 @@ def _returns_panel(settings: Settings, results: Results, rng: np.random.Generato
                 label,
                 episodes,
                 [entry["curve"] for entry in results[f"curve {policy}"]],
-                rng,
                 colours.POLICY_COLOURS[policy],
             )
             for policy, label in POLICIES.items()

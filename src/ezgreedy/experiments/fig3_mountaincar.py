@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from ezgreedy.experiments import linear_study as study
 from ezgreedy.experiments.experiment import (
     Cell,
@@ -59,7 +57,6 @@ SETTINGS: dict[str, Any] = {
     "num_trials_per_seed": 2,
     "early_episodes": 50,  # "sooner" is judged by the mean return of these first episodes
     "curve_block": 5,
-    "bootstrap_seed": 0,
 }
 
 _DEFAULT = "as the basis's authors"
@@ -104,11 +101,10 @@ def run_seed(settings: Settings, seed: int) -> dict[str, Any]:
 def summarise(settings: Settings, records: Sequence[Record]) -> Summary:
     """Judges the paper's two sentences on Figure 3, here for MountainCar."""
     results = results_by_cell(records)
-    rng = np.random.default_rng(settings["bootstrap_seed"])
     names = [_DEFAULT, *settings["readings"]]
     claims = [
-        _claim_of_performance(settings, results, names, rng),
-        study.coverage_claim(COVERAGE, results, {"map": ("eps, map", "ez, map")}, rng),
+        _claim_of_performance(settings, results, names),
+        study.coverage_claim(COVERAGE, results, {"map": ("eps, map", "ez, map")}),
     ]
     shown = [
         (_DEFAULT, "returns", "return"),
@@ -121,7 +117,6 @@ def summarise(settings: Settings, records: Sequence[Record]) -> Summary:
             {policy: results[f"{policy}, {name}"] for policy in POLICIES},
             measure,
             settings["curve_block"],
-            rng,
             y_label=label,
         )
         for name, measure, label in shown
@@ -144,7 +139,9 @@ def draw(settings: Settings, summary: Summary, directory: Path) -> list[Path]:
 
 
 def _claim_of_performance(
-    settings: Settings, results: study.Results, names: Sequence[str], rng: np.random.Generator
+    settings: Settings,
+    results: study.Results,
+    names: Sequence[str],
 ) -> Claim:
     early = settings["early_episodes"]
     numbers: dict[str, Number] = {}
@@ -153,16 +150,17 @@ def _claim_of_performance(
         runs = {p: study.finished(results[f"{p}, {name}"]) for p in POLICIES}
         for policy, label in POLICIES.items():
             numbers[f"{name}: return of episodes 1–{early}, {label}"] = mean_interval(
-                runs[policy][:, :early].mean(axis=1), rng
+                runs[policy][:, :early].mean(axis=1),
             )
             numbers[f"{name}: return of all episodes, {label}"] = mean_interval(
-                runs[policy].mean(axis=1), rng
+                runs[policy].mean(axis=1),
             )
             numbers[f"{name}: runs that never reach the goal, {label}"] = int(
                 (runs[policy].sum(axis=1) == 0.0).sum()
             )
         gain = study.difference_interval(
-            runs["ez"][:, :early].mean(axis=1), runs["eps"][:, :early].mean(axis=1), rng
+            runs["ez"][:, :early].mean(axis=1),
+            runs["eps"][:, :early].mean(axis=1),
         )
         numbers[f"{name}: εz − ε, return of episodes 1–{early}"] = gain
         readings[name] = above(gain)

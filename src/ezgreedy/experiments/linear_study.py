@@ -14,8 +14,15 @@ from ezgreedy.experiments.experiment import Settings, fewest_seeds
 from ezgreedy.experiments.readings import POLICIES
 from ezgreedy.exploration.durations import DurationLaw, Fixed, Zeta
 from ezgreedy.figures import colours
+from ezgreedy.findings import intervals
 from ezgreedy.findings.claims import AS_STATED, Claim, Number, Statement, names_with
-from ezgreedy.findings.intervals import Interval, mean_interval, ratio_interval
+from ezgreedy.findings.intervals import (
+    Interval,
+    mean_interval,
+    paired_difference_interval,
+    ratio_interval,
+    share_interval,
+)
 from ezgreedy.findings.judging import all_of, below
 from ezgreedy.findings.maps import ColourScale
 from ezgreedy.findings.panels import Curve, Panel
@@ -112,7 +119,6 @@ def learning_panel(
     entries: Mapping[str, Sequence[Mapping[str, Any]]],
     measure: str,
     width: int,
-    rng: np.random.Generator,
     *,
     y_label: str,
 ) -> Panel:
@@ -123,7 +129,6 @@ def learning_panel(
         entries: results of each policy's runs.
         measure: the measure to show.
         width: episodes in a block.
-        rng: random generator of the resamples.
         y_label: name of the measure.
     """
     lines = []
@@ -132,7 +137,7 @@ def learning_panel(
         if len(runs):
             num_blocks = runs.shape[1] // width
             blocks = runs[:, : num_blocks * width].reshape(len(runs), num_blocks, width)
-            points = [mean_interval(column, rng, repeats=500) for column in blocks.mean(axis=2).T]
+            points = [mean_interval(column) for column in blocks.mean(axis=2).T]
             mean, low, high = ([point[i] for point in points] for i in range(3))
             episodes = [(block + 1) * width for block in range(num_blocks)]
             colour = colours.POLICY_COLOURS[policy]
@@ -174,13 +179,11 @@ def trials(entries: Sequence[Mapping[str, Any]], measure: str) -> list[float]:
     return [float(value) for entry in entries for value in entry[measure]]
 
 
-def difference_interval(above: FloatArray, below: FloatArray, rng: np.random.Generator) -> Interval:
-    """mean(above) − mean(below) for runs with the same seeds, which differ only in policy."""
+def difference_interval(above: FloatArray, below: FloatArray) -> Interval:
+    """mean(above) − mean(below), paired by seed; Welch's interval if some runs diverged."""
     if len(above) == len(below):
-        return mean_interval(above - below, rng)
-    ends = mean_interval(above, rng), mean_interval(below, rng)
-    first, second = ends
-    return Interval(first.value - second.value, first.low - second.high, first.high - second.low)
+        return paired_difference_interval(above, below)
+    return intervals.difference_interval(above, below)
 
 
 def coverage_statement(place: str, source: str) -> Statement:
@@ -199,7 +202,6 @@ def coverage_claim(
     statement: Statement,
     results: Results,
     cells: Mapping[str, tuple[str, str]],
-    rng: np.random.Generator,
 ) -> Claim:
     """Judges coverage by the mean first-visit time over all bins.
 
@@ -207,7 +209,6 @@ def coverage_claim(
         statement: what `coverage_statement` gave.
         results: results of all cells.
         cells: for every map, the names of its ε- and its εz-greedy cell.
-        rng: random generator of the resamples.
     """
     numbers: dict[str, Number] = {}
     is_better = []
@@ -215,15 +216,16 @@ def coverage_claim(
         for policy, cell in zip(POLICIES, (eps, ez), strict=True):
             label = f"{name}: {{}}, {POLICIES[policy]}"
             numbers[label.format("mean first visit")] = mean_interval(
-                trials(results[cell], "means"), rng
+                trials(results[cell], "means"),
             )
             numbers[label.format("share of bins never visited in a trial")] = mean_interval(
-                trials(results[cell], "never"), rng
+                trials(results[cell], "never"),
             )
-            numbers[label.format("share of trials that see a reward")] = mean_interval(
-                trials(results[cell], "rewarded"), rng
+            rewarded = trials(results[cell], "rewarded")
+            numbers[label.format("share of trials that see a reward")] = share_interval(
+                int(sum(rewarded)), len(rewarded)
             )
-        ratio = ratio_interval(trials(results[ez], "means"), trials(results[eps], "means"), rng)
+        ratio = ratio_interval(trials(results[ez], "means"), trials(results[eps], "means"))
         numbers[f"{name}: ratio εz/ε of mean first visits"] = ratio
         is_better.append(below(ratio, 1.0))
     return Claim(

@@ -65,10 +65,9 @@ def mean_curve(
     label: str,
     x: ArrayLike,
     rows: Sequence[Sequence[float]],
-    rng: np.random.Generator,
     colour: str | None = None,
 ) -> Curve:
     """The mean of curves, one for each seed, with its interval at every point."""
-    points = [mean_interval(column, rng) for column in np.asarray(rows).T]
+    points = [mean_interval(column) for column in np.asarray(rows).T]
     mean, low, high = ([round(point[part], 6) for point in points] for part in range(3))
     return Curve(label, x, mean, low, high, colour)

@@ -36,6 +36,9 @@ RESULTS_FILE = "results.jsonl"
 
 _FAILURES_TOLD = 10
 
+# Settings of earlier results that no job ever depended on.
+_RETIRED = ("bootstrap_seed",)
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -197,7 +200,10 @@ def _check_identity(run: PlannedRun) -> None:
     """A run is continued only with the settings it was started with."""
     before, now = _stored_identity(run.directory), run.identity
     difference = _difference(
-        {"version": before["version"], **before["settings"]},
+        {
+            "version": before["version"],
+            **{n: v for n, v in before["settings"].items() if n not in _RETIRED},
+        },
         {"version": now["version"], **now["settings"]},
     )
     if difference:

@@ -16,6 +16,14 @@ Data = Mapping[str, Any]
 _COLOURS = (style.EZ_COLOUR, *style.OTHER_COLOURS)
 _ROW = 0.17  # inches for one game
 _LINEAR_UP_TO = 0.1  # percent of the human score; logarithmic beyond
+_PALE = 0.35  # games that differ, but not by themselves
+
+# Name in the data, title, and the words under the axis.
+_SIGN_TESTS = (
+    ("episode", "reward per episode", "games with less · with more"),
+    ("step", "reward per step", "games with less · with more"),
+    ("first", "first reward", "games later · sooner"),
+)
 
 
 def gains_by_game(data: Data, policies: Sequence[str]) -> Figure:
@@ -52,30 +60,31 @@ def gains_by_game(data: Data, policies: Sequence[str]) -> Figure:
 
 
 def over_games(data: Data) -> Figure:
-    """A row for each ε: games with more and less reward, sooner and later ones, and places."""
+    """A row for each ε: games with more and less reward, sooner and later ones, and places.
+
+    Solid bars are games that differ by themselves, corrected for the number of games.
+    """
     epsilons = list(dict.fromkeys(row["epsilon"] for row in data["overall"]))
     num_policies = len(data["overall"]) // len(epsilons)
     with style.voice():
-        figure = style.new_figure(10.5, (0.28 * num_policies + 1.0) * len(epsilons) + 0.2)
-        axes = figure.subplots(len(epsilons), 3, squeeze=False)
+        figure = style.new_figure(12.5, (0.28 * num_policies + 1.0) * len(epsilons) + 0.2)
+        axes = figure.subplots(len(epsilons), 4, squeeze=False)
         for line, epsilon in zip(axes, epsilons, strict=True):
             rows = [row for row in data["overall"] if row["epsilon"] == epsilon]
             names = [row["policy"] for row in rows]
-            _counts(line[0], rows, "less_reward", "more_reward")
-            _rows_of(line[0], names, f"ε = {epsilon:g}: reward per episode")
-            line[0].set_xlabel("games with less · with more")
-            _counts(line[1], rows, "later_reward", "sooner_reward")
-            _rows_of(line[1], names, f"ε = {epsilon:g}: first reward")
-            line[1].set_xlabel("games later · sooner")
+            for axis, (name, title, words) in zip(line, _SIGN_TESTS, strict=False):
+                _counts(axis, rows, name)
+                _rows_of(axis, names, f"ε = {epsilon:g}: {title}")
+                axis.set_xlabel(words)
             places = np.arange(len(rows))
-            _dots(line[2], [row["cells_ratio"] for row in rows], places - 0.12, 0, "screen cells")
-            _dots(line[2], [row["memories_ratio"] for row in rows], places + 0.12, 1, "memory")
-            _rows_of(line[2], names, f"ε = {epsilon:g}: distinct places")
-            line[2].axvline(1.0, color=style.TEXT_COLOUR, linewidth=0.8, zorder=0)
-            line[2].set_xlabel("ratio εz/ε, geometric mean over games")
+            _dots(line[3], [row["cells_ratio"] for row in rows], places - 0.12, 0, "screen cells")
+            _dots(line[3], [row["memories_ratio"] for row in rows], places + 0.12, 1, "memory")
+            _rows_of(line[3], names, f"ε = {epsilon:g}: distinct places")
+            line[3].axvline(1.0, color=style.TEXT_COLOUR, linewidth=0.8, zorder=0)
+            line[3].set_xlabel("ratio εz/ε, mean over games")
             for axis in line[1:]:
                 axis.tick_params(labelleft=False)
-        handles, labels = axes[0][2].get_legend_handles_labels()
+        handles, labels = axes[0][3].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside upper right", ncols=2)
     return figure
 
@@ -97,12 +106,14 @@ def _dots(
     axis.plot(values, places, "o", markersize=3.2, color=colour, label=label)
 
 
-def _counts(axis: Any, rows: Sequence[Mapping[str, Any]], below: str, above: str) -> None:
+def _counts(axis: Any, rows: Sequence[Mapping[str, Any]], name: str) -> None:
     """Bars to both sides: ε-greedy's games to the left, εz-greedy's to the right."""
     places = np.arange(len(rows))
-    for key, side, colour in ((below, -1, style.EPS_COLOUR), (above, 1, style.EZ_COLOUR)):
-        counts = [row[key] for row in rows]
-        axis.barh(places, np.multiply(side, counts), height=0.62, color=colour)
+    for key, side, colour in (("down", -1, style.EPS_COLOUR), ("up", 1, style.EZ_COLOUR)):
+        counts = [row[f"{name}_{key}"] for row in rows]
+        surely = [row[f"{name}_surely_{key}"] for row in rows]
+        axis.barh(places, np.multiply(side, counts), height=0.62, color=colour, alpha=_PALE)
+        axis.barh(places, np.multiply(side, surely), height=0.62, color=colour)
         for place, count in zip(places, counts, strict=True):
             axis.annotate(
                 str(count),
@@ -114,7 +125,7 @@ def _counts(axis: Any, rows: Sequence[Mapping[str, Any]], below: str, above: str
                 fontsize=8,
             )
     axis.axvline(0.0, color=style.TEXT_COLOUR, linewidth=0.8)
-    most = max(max(row[below], row[above]) for row in rows)
+    most = max(max(row[f"{name}_down"], row[f"{name}_up"]) for row in rows)
     axis.set_xlim(-1.25 * max(most, 1), 1.25 * max(most, 1))
     axis.xaxis.set_major_locator(_whole_numbers())
     axis.xaxis.set_major_formatter(lambda value, position: f"{abs(value):g}")

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ezgreedy.findings.intervals import LEAST_SEEDS, Interval
+from ezgreedy.findings.intervals import LEAST_RESAMPLED, Interval
 from ezgreedy.findings.score_intervals import SuiteSummary, summary
 from ezgreedy.findings.scores import Suite, human_normalised
 from ezgreedy.findings.training_scores import TrainingScores
@@ -145,7 +145,7 @@ def _our_cells(row: TableRow) -> tuple[str, ...]:
     final, best = ours.final, ours.best
 
     def told(interval: Interval, digits: int) -> str:
-        return _told(interval, digits, has_ends=final.num_seeds >= LEAST_SEEDS)
+        return _told(interval, digits, has_ends=final.num_seeds >= LEAST_RESAMPLED)
 
     return (
         row.label,

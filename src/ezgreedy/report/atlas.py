@@ -7,7 +7,7 @@ table for every ε and every duration law.
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ezgreedy.findings.intervals import Interval, sign
+from ezgreedy.findings.intervals import Interval
 from ezgreedy.report import wording
 
 Entry = Mapping[str, Any]  # one condition of one game
@@ -35,7 +35,7 @@ class Difference(NamedTuple):
         number: value with all its digits.
         value: value as text.
         interval: interval as text, in brackets.
-        sign: 1 or −1 if the whole interval lies on that side of 0 with enough seeds, else 0.
+        sign: 1 or −1 if it is more than chance, corrected for the number of games, else 0.
         both: the two numbers, ε-greedy's before εz-greedy's.
         early: numbers of walks or episodes that ended too early, in the same order; may be empty.
     """
@@ -125,9 +125,10 @@ def _difference(name: str, entry: Entry, other: Entry, num_seeds: int) -> Differ
     interval = Interval(*map(float, entry[name]))
     value, low, high = wording.number_parts(interval)
     both, early = _both(name.removeprefix(_DIFFERENCE), [other, entry], num_seeds)
-    return Difference(
-        interval.value, value, f"[{low}, {high}]", sign(interval, num_seeds), both, early
-    )
+    # A gain is the return, in other units.
+    measure = "more_return" if name == "gain" else name
+    sign = int(entry["decided"].get(measure, 0))
+    return Difference(interval.value, value, f"[{low}, {high}]", sign, both, early)
 
 
 def _both(measure: str, entries: Sequence[Entry], num_seeds: int) -> tuple[str, str]:

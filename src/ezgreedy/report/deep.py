@@ -2,18 +2,20 @@
 
 Runs that differ only in seed form a group. Its numbers are over the runs that got furthest, so that
 none mixes an agent at the beginning with the same agent at the end; runs still behind are counted,
-not averaged. An interval needs three seeds; with three it is still rough, as the bootstrap can
-resample only what was seen.
+not averaged. An interval needs three seeds and an answer five. Questions that are the same in
+several games are one family of comparisons, and are corrected as such.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 import numpy as np
 
+from ezgreedy.findings.comparisons import LARGEST_FALSE_SHARE, adjusted, welch_p
 from ezgreedy.findings.intervals import LEAST_SEEDS, Interval, difference_interval, mean_interval
+from ezgreedy.findings.judging import LEAST_FOR_A_VERDICT
 from ezgreedy.findings.scores import Missing
 from ezgreedy.findings.training_scores import shared_frames
 from ezgreedy.findings.variants import variants
@@ -27,6 +29,7 @@ from ezgreedy.results.runs import LATEST, Report, Run, not_begun, read_run, run_
 from ezgreedy.seeding import role_seed
 
 LAST_FRAMES = 100_000
+_TOO_FEW = f"An answer needs {LEAST_FOR_A_VERDICT} seeds."
 
 PUBLISHED_DQN = {
     name: found.dqn_score for name, found in minatar_scores().items() if found.is_comparable
@@ -106,6 +109,7 @@ class Answer(NamedTuple):
     question: str
     verdict: Reply
     because: str
+    p: float | None = None  # of no difference, before correction; None if it is not to be corrected
 
 
 @dataclass(frozen=True)
@@ -169,22 +173,17 @@ def deep_study(runs: Sequence[Run]) -> DeepStudy:
     by_game: dict[str, list[Run]] = {}
     for run in used:
         by_game.setdefault(run.game, []).append(run)
-    games = [_game(name, _groups(name, own)) for name, own in by_game.items()]
+    games = _corrected([_game(name, _groups(name, own)) for name, own in by_game.items()])
     return DeepStudy(games, used, left_out)
 
 
-def estimate(samples: Sequence[float] | None, purpose: str) -> Estimate:
-    """The mean over seeds, with an interval if there are enough seeds.
-
-    Args:
-        samples: one number for each seed, if there are any.
-        purpose: name of the estimate; the same name draws the same resamples.
-    """
+def estimate(samples: Sequence[float] | None) -> Estimate:
+    """The mean over seeds, one number each, with a t interval if there are enough seeds."""
     if not samples:
         return None
     if len(samples) < LEAST_SEEDS:
         return float(np.mean(samples))
-    return mean_interval(samples, generator(purpose))
+    return mean_interval(samples)
 
 
 def generator(purpose: str) -> np.random.Generator:
@@ -251,17 +250,12 @@ def _game(name: str, groups: Sequence[Group]) -> GameStudy:
 
 
 def _row(group: Group) -> Row:
-    def estimated(what: str, measure: Callable[[], Sequence[float] | None]) -> Estimate:
-        return estimate(measure(), f"{group.game} {group.label} {what}")
-
     return Row(
         group,
-        estimated("final", lambda: group.final_scores),
-        estimated(
-            "best", lambda: [max(score.mean_return for score in run.scores) for run in group.runs]
-        ),
-        estimated("training", lambda: group.training_returns(group.frames)),
-        estimated("explored", lambda: _explored(group)),
+        estimate(group.final_scores),
+        estimate([max(score.mean_return for score in run.scores) for run in group.runs]),
+        estimate(group.training_returns(group.frames)),
+        estimate(_explored(group)),
     )
 
 
@@ -283,19 +277,21 @@ def _published_answer(group: Group, published: float) -> Answer:
     if group.frames < PUBLISHED_FRAMES:
         came = f"{wording.plain(group.frames)} of {wording.plain(PUBLISHED_FRAMES)} frames"
         return Answer(question, "open", f"It has played {came}.")
-    found = estimate(
-        group.training_returns(PUBLISHED_FRAMES), f"{group.game} {group.label} published"
-    )
+    found = estimate(group.training_returns(PUBLISHED_FRAMES))
     if found is None:
         return Answer(question, "open", "No training episode finished there.")
     value, low = (found.value, found.low) if isinstance(found, Interval) else (found, found)
     least = (1.0 - PUBLISHED_ACCURACY) * published
     doubt = "; the mean does, the interval reaches below" if low < least <= value else ""
-    there = estimate(group.evaluated_at(PUBLISHED_FRAMES), f"{group.game} {group.label} evaluated")
+    there = estimate(group.evaluated_at(PUBLISHED_FRAMES))
     because = (
         f"Training return of the 100K frames before: {told(found)}{_seeds(group)}{doubt}. "
         f"Evaluated there: {told(there)}."
     )
+    if len(group.runs) < LEAST_FOR_A_VERDICT:
+        return Answer(question, "open", f"{because} {_TOO_FEW}")
+    if isinstance(found, Interval) and found.low < least <= found.high:
+        return Answer(question, "open", because)
     return Answer(question, "yes" if value >= least else "no", because)
 
 
@@ -316,16 +312,41 @@ def _pair_answer(below: Group, above: Group) -> Answer:
     if not shared or first is None or second is None:
         return Answer(question, "open", "They share no evaluation in training at the same frames.")
     frames = wording.plain(shared)
-    if min(len(first), len(second)) < LEAST_SEEDS:
+    num_seeds = min(len(first), len(second))
+    if num_seeds < LEAST_SEEDS:
         difference = float(np.mean(first) - np.mean(second))
-        because = f"{told(difference)} at {frames} frames, with too few seeds for an interval."
-        return Answer(question, "open", f"Difference: {because}")
-    found = difference_interval(first, second, generator(f"{above.game} {question}"))
-    verdict: Reply = "open"
-    if found.low > 0 or found.high < 0:
-        verdict = "yes" if found.low > 0 else "no"
-    ending = "" if verdict != "open" else "; the interval contains 0"
-    return Answer(question, verdict, f"Difference: {told(found)} at {frames} frames{ending}.")
+        return Answer(
+            question, "open", f"Difference: {told(difference)} at {frames} frames. {_TOO_FEW}"
+        )
+    found = difference_interval(first, second)
+    because = f"Difference: {told(found)} at {frames} frames."
+    if num_seeds < LEAST_FOR_A_VERDICT:
+        return Answer(question, "open", f"{because} {_TOO_FEW}")
+    return Answer(question, "yes" if found.value > 0 else "no", because, welch_p(first, second))
+
+
+def _corrected(games: Sequence[GameStudy]) -> list[GameStudy]:
+    """Leaves open what chance may explain, given in how many games the same is asked."""
+    families: dict[str, dict[str, float]] = {}
+    for game in games:
+        for answer in game.answers:
+            if answer.p is not None:
+                families.setdefault(answer.question, {})[game.name] = answer.p
+    ps = {question: adjusted(family) for question, family in families.items()}
+    return [
+        replace(game, answers=[_settled(answer, ps, game.name) for answer in game.answers])
+        for game in games
+    ]
+
+
+def _settled(answer: Answer, ps: Mapping[str, Mapping[str, float]], game: str) -> Answer:
+    if answer.p is None:
+        return answer
+    p = ps[answer.question][game]
+    games = wording.counted(len(ps[answer.question]), "game")
+    because = f"{answer.because} p = {p:.2g}, corrected for {games}."
+    is_open = p > LARGEST_FALSE_SHARE
+    return answer._replace(verdict="open" if is_open else answer.verdict, because=because)
 
 
 def told(found: Estimate) -> str:

@@ -5,16 +5,20 @@ from typing import Any
 
 import numpy as np
 
+<<<<<<< HEAD
 from ezgreedy.figures.colours import REFERENCE_COLOUR, colours_of
 from ezgreedy.findings.intervals import LEAST_SEEDS
+=======
+from ezgreedy.figures.colours import AGENT_COLOURS, OTHER_COLOURS, REFERENCE_COLOUR
+from ezgreedy.findings.intervals import mean_interval
+from ezgreedy.findings.judging import LEAST_FOR_A_VERDICT
+>>>>>>> 563605c (State Figure 1's readings and own streams before its re-run)
 from ezgreedy.findings.panels import Curve, Panel
-from ezgreedy.findings.score_intervals import stratified_band
 from ezgreedy.findings.training_scores import thinned
 from ezgreedy.report.deep import (
     PUBLISHED_DQN,
     GameStudy,
     Group,
-    generator,
     seeds_told,
 )
 from ezgreedy.requirements import FloatArray
@@ -26,7 +30,6 @@ QUANTITIES = ("evaluation score", "training return")
 
 _MOST_POINTS, _LEAST_POINTS = 150, 20
 _POINTS_OF_A_PAGE = 1200  # for one agent and quantity, over all games
-_REPEATS = 500
 
 Points = tuple[FloatArray, FloatArray]  # frames and values, [runs, points]; NaN is a gap
 
@@ -105,7 +108,7 @@ def _panel(game: GameStudy, quantity: str, colours: Mapping[str, str], most: int
     drawn = [
         curve
         for group in (row.group for row in game.rows)
-        if (curve := _curve(group, quantity, points(group, most), colours[group.label])) is not None
+        if (curve := _curve(group, points(group, most), colours[group.label])) is not None
     ]
     if not drawn:
         return None
@@ -139,7 +142,7 @@ def _compact(panel: Panel | None, game: GameStudy, agents: Sequence[str]) -> dic
     return made
 
 
-def _curve(group: Group, quantity: str, points: Points, colour: str) -> Curve | None:
+def _curve(group: Group, points: Points, colour: str) -> Curve | None:
     frames, values = points
     # Where one run has no value, the mean of the others would be that of another group.
     known = np.isfinite(values).all(axis=0)
@@ -147,17 +150,10 @@ def _curve(group: Group, quantity: str, points: Points, colour: str) -> Curve | 
         return None
     x, values = frames.mean(axis=0)[known] / 1e6, values[:, known]
     label = _named(group)
-    if len(values) < LEAST_SEEDS:
+    if len(values) < LEAST_FOR_A_VERDICT:
         return Curve(label, x, values.mean(axis=0), colour=colour)
-    rng = generator(f"{group.game} {group.label} {quantity} curve")
-    # Whole runs are resampled, [points, runs, one game]: resampling every point separately would
-    # make a band flicker between the few means that three seeds can have.
-    band = stratified_band(_mean_of_runs, values.T[..., None], rng=rng, repeats=_REPEATS)
-    return Curve(label, x, band.values, band.low, band.high, colour)
-
-
-def _mean_of_runs(resamples: FloatArray) -> FloatArray:
-    return resamples.mean(axis=(-2, -1))
+    mean, low, high = zip(*(mean_interval(column) for column in values.T), strict=True)
+    return Curve(label, x, mean, low, high, colour)
 
 
 def _reference(game: str, drawn: Sequence[Curve]) -> Curve:

@@ -178,8 +178,8 @@ def _atlas(atlas: Atlas) -> Iterator[str]:
     yield (
         "How much more εz-greedy finds than ε-greedy, largest gain first, with ε-greedy's number → "
         f"εz-greedy's; intervals over {wording.counted(atlas.num_seeds, 'seed')}. Differences in "
-        "bold have their whole interval on one side of 0, some of them by chance (see above). The "
-        "page has the other conditions."
+        "bold are more than chance, corrected for the number of games. The page has the other "
+        "conditions."
     )
     yield ""
     rows = [(game, *map(_atlas_cell, cells)) for game, cells in condition.rows.items()]
@@ -253,8 +253,8 @@ def _deep(study: DeepStudy) -> Iterator[str]:
     yield (
         "Mean scores of whole games over the seeds that got furthest. Final is each run's last "
         "evaluation, best its highest; training return is over the episodes of the last 100K "
-        "frames. With fewer than three seeds there is no interval; with three each, about one "
-        "comparison in five between equal agents comes out as decided."
+        "frames. Brackets hold t intervals over seeds, three or more; an answer needs five seeds, "
+        "and is corrected for the number of games of which the same is asked."
     )
     yield ""
     for reason in study.left_out:

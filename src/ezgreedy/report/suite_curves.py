@@ -5,8 +5,12 @@ Every point of a curve uses the same runs, those of the agent's row in the table
 
 import numpy as np
 
+<<<<<<< HEAD
 from ezgreedy.figures.colours import colours_of
 from ezgreedy.findings.intervals import LEAST_SEEDS
+=======
+from ezgreedy.findings.intervals import LEAST_RESAMPLED
+>>>>>>> 563605c (State Figure 1's readings and own streams before its re-run)
 from ezgreedy.findings.panels import Curve, Panel
 from ezgreedy.findings.score_intervals import stratified_band
 from ezgreedy.findings.scores import human_gap, mean, median
@@ -54,7 +58,7 @@ def _three_curves(found: SuiteScores, label: str, colour: str) -> list[Curve]:
     )
     x, values = scores.frames / 1e6, scores.values
     named = f"{label}, {wording.counted(len(scores.games), 'game')}"
-    if values.shape[1] < LEAST_SEEDS:
+    if values.shape[1] < LEAST_RESAMPLED:
         return [Curve(named, x, row, colour=colour) for row in _together(values).T]
     rng = generator(f"{found.suite.name} {label} curves")
     band = stratified_band(_together, values, rng=rng, repeats=_REPEATS)
@@ -72,7 +76,7 @@ def _profile(found: SuiteScores, comparison: Comparison) -> Panel:
     colours = _colours(found)
     lines = []
     for label, standing in comparison.standings.items():
-        has_band = standing.num_seeds >= LEAST_SEEDS
+        has_band = standing.num_seeds >= LEAST_RESAMPLED
         values, low, high = standing.profile if has_band else (standing.profile.values, None, None)
         lines.append(Curve(label, comparison.thresholds, values, low, high, colours[label]))
     frames = wording.plain(comparison.frames)

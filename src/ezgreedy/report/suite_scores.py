@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ezgreedy.findings.intervals import LEAST_SEEDS, Interval
+from ezgreedy.findings.intervals import LEAST_RESAMPLED, Interval
 from ezgreedy.findings.paper_tables import HEADER, TableRow, atari57_table
 from ezgreedy.findings.score_intervals import (
     Band,
@@ -324,4 +324,4 @@ def _better(suite: NamedSuite, tables: Mapping[str, Scores]) -> dict[tuple[str, 
 
 def _surely(interval: Interval, num_seeds: int) -> Estimate:
     """The interval, or only its value if there are too few seeds."""
-    return interval if num_seeds >= LEAST_SEEDS else interval.value
+    return interval if num_seeds >= LEAST_RESAMPLED else interval.value
