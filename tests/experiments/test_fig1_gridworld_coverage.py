@@ -5,7 +5,8 @@ import numpy as np
 from ezgreedy.experiments.experiment import Record
 from ezgreedy.experiments.fig1_gridworld_coverage import EXPERIMENT, SETTINGS
 
-SMALL = {**SETTINGS, "size": 7, "num_steps": 300, "band_half_width": 1}
+SMALL = {**SETTINGS, "size": 7, "num_steps": 300, "band_half_widths": [1]}
+SMALL["num_walks_per_seed"] = 5
 
 
 def test_a_seed_gives_the_same_result_every_time_and_another_seed_another() -> None:
@@ -20,7 +21,7 @@ def test_walk_measures_agree_with_the_map() -> None:
     first = np.array(result["first_visits"])
     assert first.shape == (7, 7)
     assert first[1, 3] == 0
-    assert np.isclose(np.mean(result["all_cells"]), first.mean())
+    assert np.isclose(np.mean(result["all_cells"]), first.mean(), atol=0.01)
     assert np.isclose(np.mean(result["bottom_corners"]), first[-1, [0, -1]].mean())
 
 
@@ -37,14 +38,14 @@ def test_every_setting_of_the_walk_changes_the_result() -> None:
         "mu": 1.5,
         "cap": 2,
         "carries_over_episodes": True,
-        "band_half_width": 2,
+        "band_half_widths": [2],
     }
     for name, value in changes.items():
         assert EXPERIMENT.run_seed({**settings, name: value}, 0) != result, name
-    assert set(settings) - set(changes) == {"epsilons", "bootstrap_seed"}
+    assert set(settings) - set(changes) == {"epsilons"}
 
 
-def records(eps: float, ez: float, beyond: float) -> list[Record]:
+def records(eps: float, ez: float, beyond: float, narrow: float) -> list[Record]:
     """Made-up results in which every cell is first visited after so many steps."""
     entries = []
     for cell in EXPERIMENT.cells(SETTINGS):
@@ -53,14 +54,15 @@ def records(eps: float, ez: float, beyond: float) -> list[Record]:
             "first_visits": [[steps, steps], [steps, steps]],
             "all_cells": [steps],
             "bottom_corners": [steps],
-            "visited_beyond_band": [beyond],
+            "visited_beyond": {"3": [beyond], "5": [beyond], "7": [narrow]},
         }
         entries += [Record(cell.name, cell.settings, seed, result) for seed in range(5)]
     return entries
 
 
-def verdicts(eps: float, ez: float, beyond: float) -> list[str]:
-    summary = EXPERIMENT.summarise(SETTINGS, records(eps, ez, beyond))
+def verdicts(eps: float, ez: float, beyond: float, narrow: float | None = None) -> list[str | None]:
+    made = records(eps, ez, beyond, beyond if narrow is None else narrow)
+    summary = EXPERIMENT.summarise(SETTINGS, made)
     return [claim.verdict for claim in summary.claims]
 
 
@@ -73,3 +75,15 @@ def test_verdicts_follow_the_numbers() -> None:
         "contradicted",
         "contradicted",
     ]
+    assert verdicts(eps=4000, ez=1000, beyond=0.5, narrow=0.05)[0] == "reading-dependent"
+
+
+def test_every_epsilon_has_its_own_streams_and_policies_share_them() -> None:
+    at = {**SMALL, "num_steps": 2000}
+    gentle, pure = (
+        EXPERIMENT.run_seed({**at, "policy": "ez", "epsilon": epsilon, "cap": 1}, 0)
+        for epsilon in (0.999999, 1.0)
+    )
+    assert gentle != pure, "the same coins would give the same walks"
+    eps = EXPERIMENT.run_seed({**at, "policy": "eps", "epsilon": 1.0}, 0)
+    assert eps == pure, "a cap of 1 is ε-greedy"

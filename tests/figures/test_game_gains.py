@@ -11,10 +11,18 @@ def overall(epsilon, policy, more, less):
     return {
         "epsilon": epsilon,
         "policy": policy,
-        "more_reward": more,
-        "less_reward": less,
-        "sooner_reward": less,
-        "later_reward": more,
+        "episode_up": more,
+        "episode_down": less,
+        "episode_surely_up": more // 2,
+        "episode_surely_down": 0,
+        "step_up": more,
+        "step_down": less,
+        "step_surely_up": 0,
+        "step_surely_down": 0,
+        "first_up": less,
+        "first_down": more,
+        "first_surely_up": 0,
+        "first_surely_down": 0,
         "cells_ratio": [1.5, 1.2, 1.8],
         "memories_ratio": [1.0, 0.9, 1.1],
     }
@@ -47,9 +55,10 @@ def test_games_stand_in_the_order_of_their_gain_at_the_first_epsilon():
 
 def test_bars_show_how_many_games_on_either_side():
     data = {"overall": [overall(1.0, "a", 30, 4), overall(1.0, "b", 0, 57)]}
-    rewards, firsts, places = game_gains.over_games(data).axes
-    assert sorted(bar.get_width() for bar in rewards.patches) == [-57, -4, 0, 30]
-    assert sorted(bar.get_width() for bar in firsts.patches) == [-30, 0, 4, 57]
+    rewards, steps, firsts, places = game_gains.over_games(data).axes
+    assert sorted(bar.get_width() for bar in rewards.patches) == [-57, -4, 0, 0, 0, 0, 15, 30]
+    assert sorted(bar.get_width() for bar in firsts.patches) == [-30, 0, 0, 0, 0, 0, 4, 57]
+    assert steps.get_title() == "ε = 1: reward per step"
     assert {text.get_text() for text in rewards.texts} == {"30", "4", "0", "57"}
     dots = [line for line in places.lines if line.get_marker() == "o"]
     assert [list(line.get_xdata()) for line in dots] == [[1.5, 1.5], [1.0, 1.0]]

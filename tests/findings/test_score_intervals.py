@@ -4,7 +4,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from ezgreedy.findings.intervals import mean_interval
+from ezgreedy.findings.intervals import bootstrap_interval
 from ezgreedy.findings.score_intervals import (
     improvement,
     stratified_band,
@@ -57,10 +57,10 @@ def test_the_bootstrap_equals_a_plain_loop_over_the_same_draws():
     np.testing.assert_allclose(found, expected, rtol=1e-13)
 
 
-def test_one_game_has_the_interval_of_a_mean():
+def test_one_game_has_the_bootstrap_interval_of_a_mean():
     values = table(shape=(9, 1))
     assert stratified_interval(mean, values, rng=rng(5)) == pytest.approx(
-        mean_interval(values[:, 0], rng(5))
+        bootstrap_interval(values[:, 0], rng(5))
     )
 
 

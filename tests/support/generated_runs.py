@@ -63,6 +63,12 @@ def generated_atlas(num_steps=5000):
                 if policy != "ε-greedy":
                     entry |= {f"more_{measure}": interval(10.0) for measure in measures}
                     entry["gain"] = interval(3.0)
+                    signs = rng.integers(-1, 2, size=len(measures)).tolist()
+                    entry["decided"] = {
+                        f"more_{measure}": sign
+                        for measure, sign in zip(measures, signs, strict=True)
+                        if sign
+                    }
                 conditions.append(entry)
     shares = [
         {"epsilon": epsilon, "policy": policy, "share": epsilon}

@@ -52,12 +52,11 @@ def _finish_second_after_first(meeting: Path, shift: int, seed: int) -> None:
 
 
 def summarise(settings: Settings, records: Sequence[Record]) -> Summary:
-    rng = np.random.default_rng(0)
     values = {
         cell: [result["value"] for result in results]
         for cell, results in results_by_cell(records).items()
     }
-    numbers = {cell: mean_interval(samples, rng) for cell, samples in values.items()}
+    numbers = {cell: mean_interval(samples) for cell, samples in values.items()}
     num_seeds = min(map(len, values.values()))
     claim = Claim(SHIFTS, {AS_STATED: "holds"}, {**numbers, "cells": len(values)}, num_seeds)
     block = Panel(
