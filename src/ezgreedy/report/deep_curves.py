@@ -5,14 +5,9 @@ from typing import Any
 
 import numpy as np
 
-<<<<<<< HEAD
 from ezgreedy.figures.colours import REFERENCE_COLOUR, colours_of
-from ezgreedy.findings.intervals import LEAST_SEEDS
-=======
-from ezgreedy.figures.colours import AGENT_COLOURS, OTHER_COLOURS, REFERENCE_COLOUR
 from ezgreedy.findings.intervals import mean_interval
 from ezgreedy.findings.judging import LEAST_FOR_A_VERDICT
->>>>>>> 563605c (State Figure 1's readings and own streams before its re-run)
 from ezgreedy.findings.panels import Curve, Panel
 from ezgreedy.findings.training_scores import thinned
 from ezgreedy.report.deep import (

@@ -5,12 +5,8 @@ Every point of a curve uses the same runs, those of the agent's row in the table
 
 import numpy as np
 
-<<<<<<< HEAD
 from ezgreedy.figures.colours import colours_of
-from ezgreedy.findings.intervals import LEAST_SEEDS
-=======
 from ezgreedy.findings.intervals import LEAST_RESAMPLED
->>>>>>> 563605c (State Figure 1's readings and own streams before its re-run)
 from ezgreedy.findings.panels import Curve, Panel
 from ezgreedy.findings.score_intervals import stratified_band
 from ezgreedy.findings.scores import human_gap, mean, median
