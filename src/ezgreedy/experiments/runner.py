@@ -199,10 +199,11 @@ def _stored_identity(directory: Path) -> dict[str, Any]:
 def _check_identity(run: PlannedRun) -> None:
     """A run is continued only with the settings it was started with."""
     before, now = _stored_identity(run.directory), run.identity
+    retired = [name for name in _RETIRED if name not in now["settings"]]
     difference = _difference(
         {
             "version": before["version"],
-            **{n: v for n, v in before["settings"].items() if n not in _RETIRED},
+            **{n: v for n, v in before["settings"].items() if n not in retired},
         },
         {"version": now["version"], **now["settings"]},
     )
