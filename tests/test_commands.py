@@ -23,7 +23,7 @@ def test_list_shows_every_experiment_in_aligned_columns(
 
 
 def test_reproduce_runs_figure_1(tmp_path: Path) -> None:
-    arguments = ["reproduce", FIG1, "--quick", "--seeds", "1", "--jobs", "1"]
+    arguments = ["reproduce", FIG1, "--quick", "--seeds", "5", "--jobs", "1"]
     assert main([*arguments, "--out", str(tmp_path)]) == 0
     directory = tmp_path / FIG1
     summary = json.loads((directory / "summary.json").read_text())

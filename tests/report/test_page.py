@@ -184,7 +184,7 @@ def test_headings_tables_and_inputs_are_labelled(tree: ET.Element) -> None:
 def test_a_run_that_is_not_the_default_says_so(tree: ET.Element) -> None:
     (notice,) = (e for e in section(tree, FIG1).iter("div") if e.get("class") == "notice")
     said = "".join(notice.itertext())
-    assert "seeds: 2 instead of 20" in said
+    assert "seeds: 2 instead of 5" in said
     assert "epsilons: [0.1, 0.5, 1.0] instead of [0.1, 0.25, 0.5, 0.75, 1.0]" in said
 
 
