@@ -15,7 +15,7 @@ from torch import nn
 
 from ezgreedy.games.atari.atari57 import games as all_games
 from ezgreedy.games.atari.emulator import Emulator
-from ezgreedy.learning.settings import ATARI_TORSO, DER_TORSO, Convolution
+from ezgreedy.learning.settings import ATARI_TORSO, DER_TORSO, Convolution, Sight
 from ezgreedy.learning.torso import Torso
 from ezgreedy.runs.process_setup import prepare_process
 
@@ -61,7 +61,7 @@ def seconds(call: Callable[[torch.Tensor], None], frames: torch.Tensor) -> float
 def main(names: tuple[str, ...]) -> None:
     prepare_process(threads=1)
     for label, convolutions in (("DER", DER_TORSO), ("Atari", ATARI_TORSO)):
-        torso, stack = Torso((4, 84, 84), convolutions), plain_stack(convolutions)
+        torso, stack = Torso(Sight((4, 84, 84)), convolutions), plain_stack(convolutions)
         calls = {
             "Torso": learning(torso),
             "Conv2d": learning(lambda frames, own=stack: own(frames.float() / 255.0)),

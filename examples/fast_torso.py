@@ -14,7 +14,7 @@ import torch
 from torch import nn
 
 from ezgreedy.games.atari.emulator import Emulator
-from ezgreedy.learning.settings import ATARI_TORSO
+from ezgreedy.learning.settings import ATARI_TORSO, Sight
 from ezgreedy.learning.torso import Torso
 
 
@@ -69,7 +69,7 @@ def main() -> None:
     """Compares both torsos on one game."""
     torch.set_num_threads(1)
     frames, num_actions = frames_of("Breakout", 500)
-    fast = DQN(Torso((4, 84, 84), ATARI_TORSO), num_actions)
+    fast = DQN(Torso(Sight((4, 84, 84)), ATARI_TORSO), num_actions)
     layers = [
         nn.Conv2d(4, 32, 8, 4),
         nn.ReLU(),

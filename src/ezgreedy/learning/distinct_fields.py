@@ -5,10 +5,12 @@ same: a batch of 32 transitions has 14,400 fields of 5 × 5 pixels in four frame
 games fewer than one in five differs from all others. A convolution that computes each distinct
 field once therefore gives the same result, up to the order of sums, for a fraction of the work.
 
-A field of the first layer is a patch of bytes. A field of a deeper layer is a patch of the numbers
-of the fields below it, so one function numbers them all: it hashes a patch, looks it up in a table
-of the distinct ones, and compares it byte for byte with the one found there. Two patches with one
-hash are therefore distinguished, and a collision costs only a little time. Needs numba.
+A field of the first layer is a patch of bytes, or of two-byte codes of colours. A field of a deeper
+layer is a patch of the numbers of the fields below it, so one function numbers them all: it hashes
+a patch, looks it up in a table of the distinct ones, and compares it byte for byte with the one
+found there. Two patches with one hash are therefore distinguished, and a collision costs only a
+little time. A patch that equals the one at the same place of an earlier frame needs no hash. Needs
+numba.
 """
 
 from collections.abc import Sequence
@@ -22,6 +24,7 @@ from numpy.typing import NDArray
 from ezgreedy import requirements as require
 from ezgreedy.compilation import jit, jit_borrowing
 from ezgreedy.learning.settings import Convolution
+from ezgreedy.requirements import IntArray
 
 Ids = NDArray[np.int32]
 Origins = NDArray[np.uint64]
@@ -30,6 +33,7 @@ _Words = NDArray[np.uint64]
 _WORD = 8  # bytes
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio: bits all over
 _HALF = np.uint64(32)
+_FIRST_ROOM = 1 << 12  # patches; a table grows when it is full
 
 
 @dataclass(frozen=True)
@@ -67,45 +71,60 @@ class Fields:
     """The distinct fields of a batch of frames, layer by layer.
 
     Args:
-        frames: the frames, uint8, [states, planes, height, width].
+        frames: the frames, [any number, planes, height, width].
         split: number of states in the first group.
         layers: fields of each layer, first to last.
     """
 
-    frames: NDArray[np.uint8]
+    frames: NDArray[Any]
     split: int
     layers: tuple[LayerFields, ...]
 
+    @property
+    def num_states(self) -> int:
+        """Number of states in both groups."""
+        return len(self.layers[0].ids)
+
 
 def find_fields(
-    frames: NDArray[np.uint8],
+    frames: NDArray[Any],
     torso: Sequence[Convolution],
     split: int | None = None,
     largest_share: float = 1.0,
+    *,
+    rows: IntArray | None = None,
+    lanes: int = 1,
 ) -> Fields | None:
     """Number the distinct fields of every layer; None if there are too many in the first.
 
     Args:
-        frames: the frames, uint8, [states, planes, height, width].
+        frames: the frames, of one or two bytes a pixel, [any number, planes, height, width].
         torso: the convolutions, first to last.
         split: number of states in the first group; all of them if None.
         largest_share: give up if more than this share of the first layer's fields are distinct,
             since there is then little to gain.
+        rows: which frames are the states, in their order; all of them if None.
+        lanes: a state is probably most like the one so many before it. Matters only for speed.
     """
-    if frames.dtype != np.uint8 or frames.ndim != 4:
+    if frames.dtype.kind not in "iu" or frames.itemsize > 2 or frames.ndim != 4:
+        rule = "have one or two bytes a pixel, [states, planes, height, width]"
         received = require.Described(f"{frames.dtype} of shape {frames.shape}")
-        raise require.refuse("frames", "be uint8, [states, planes, height, width]", received)
-    split = len(frames) if split is None else require.integer("split", split, 0, len(frames))
+        raise require.refuse("frames", rule, received)
+    rows = np.arange(len(frames)) if rows is None else rows
+    if len(rows) and not (rows.min() >= 0 and rows.max() < len(frames)):
+        raise require.refuse("rows", f"lie in [0, {len(frames)})", rows)
+    split = len(rows) if split is None else require.integer("split", split, 0, len(rows))
     frames = np.ascontiguousarray(frames)
     places = used_places(frames.shape[2:], tuple(torso))
+    groups = _Groups(split, require.integer("lanes", lanes, least=1))
     layers: list[LayerFields] = []
     below: NDArray[Any] = frames
     for row, (height, width) in zip(torso, places, strict=True):
-        layer = _number(below, row, height, width, split)
+        layer = _number(below, rows, row, (height, width), groups)
         if not layers and layer.share > largest_share:
             return None
         layers.append(layer)
-        below = layer.ids[:, None]
+        below, rows = layer.ids[:, None], np.arange(len(rows))
     return Fields(frames, split, tuple(layers))
 
 
@@ -130,32 +149,35 @@ def used_places(
     return tuple(zip(heights, widths, strict=True))
 
 
+class _Groups(NamedTuple):
+    """How the states of a batch are ordered."""
+
+    split: int  # states in the first group
+    lanes: int  # states from one of an episode to the next
+
+
 def _number(
-    below: NDArray[Any], row: Convolution, height: int, width: int, split: int
+    below: NDArray[Any], rows: IntArray, row: Convolution, places: tuple[int, int], groups: _Groups
 ) -> LayerFields:
-    """The fields of one layer over an array [states, planes, rows, columns]."""
-    item = below.itemsize
-    origins = _origins(below.shape, row.stride, height, width)
-    field = _words_of_field(below.shape, item, row.size)
+    """The fields of one layer over some rows of an array [states, planes, rows, columns]."""
+    item = np.uint64(below.itemsize)
+    states = rows.astype(np.uint64) * np.uint64(below[0].size) * item
+    grid = _grid(below.shape[-1], row.stride, *places) * item
+    field = _words_of_field(below.shape[1:], below.itemsize, row.size)
     data = below.reshape(-1).view(np.uint8)
-    last = int(origins[-1]) * item + int(field.offsets[-1]) + _WORD
+    last = int(states.max() + grid[-1] + field.offsets[-1]) + _WORD
     if last > len(data):  # the last words reach past the end
         data = np.concatenate([data, np.zeros(last - len(data), np.uint8)])
     words = np.ndarray((len(data) - _WORD + 1,), np.uint64, data, strides=(1,))
-    ids, found, first, second = _numbered(
-        words, origins * np.uint64(item), field, split * height * width
-    )
-    shape = (len(below), height, width)
-    return LayerFields(ids.reshape(shape), origins[found], first, second)
+    ids, origins, first, second = _numbered(words, states, grid, field, groups)
+    return LayerFields(ids.reshape(-1, *places), origins // item, first, second)
 
 
 @cache
-def _origins(shape: tuple[int, ...], stride: int, height: int, width: int) -> Origins:
-    """The starts of the fields at all places of all states, in elements."""
-    columns, pitch = shape[-1], int(np.prod(shape[1:]))
+def _grid(columns: int, stride: int, height: int, width: int) -> Origins:
+    """The starts of the fields at all places of a state, in elements."""
     grid = (np.arange(height)[:, None] * columns + np.arange(width)) * stride
-    origins = np.arange(shape[0])[:, None] * pitch + grid.reshape(-1)
-    return origins.reshape(-1).astype(np.uint64)
+    return grid.reshape(-1).astype(np.uint64)
 
 
 class _WordsOfField(NamedTuple):
@@ -168,11 +190,11 @@ class _WordsOfField(NamedTuple):
 
 @cache
 def _words_of_field(shape: tuple[int, ...], item: int, size: int) -> _WordsOfField:
-    """The words of fields of this size, over elements of `item` bytes.
+    """The words of fields of this size, over states of elements of `item` bytes.
 
     Words of one row of a field may overlap; those of a row shorter than a word are masked.
     """
-    _, planes, rows, columns = shape
+    planes, rows, columns = shape
     num_bytes = size * item
     starts = list(range(0, num_bytes - _WORD + 1, _WORD)) or [0]
     if num_bytes > _WORD and num_bytes % _WORD:
@@ -193,53 +215,91 @@ def _words_of_field(shape: tuple[int, ...], item: int, size: int) -> _WordsOfFie
 class _Table(NamedTuple):
     """The distinct patches met so far, by their hashes: open addressing."""
 
-    slots: Ids  # numbers of patches; −1 where a slot is empty
-    hashes: NDArray[np.uint64]  # by number
-    found: NDArray[np.int64]  # by number: the position at which a patch was first met
+    slots: Ids  # numbers of patches, at most half of the slots; −1 where a slot is empty
     shift: np.uint64  # turns a 64-bit hash into a slot
+    # By number:
+    hashes: NDArray[np.uint64]
+    origins: Origins  # where a patch was first met
+    is_in_second: NDArray[np.bool_]  # whether it was met in the second group
 
 
 @jit
 def _numbered(
-    words: _Words, origins: Origins, field: _WordsOfField, split: int
-) -> tuple[Ids, NDArray[np.int64], int, int]:
-    """Number the patches that begin at some origins.
+    words: _Words, states: Origins, grid: Origins, field: _WordsOfField, groups: _Groups
+) -> tuple[Ids, Origins, int, int]:
+    """Number the patches at all places of a grid in all states.
 
-    Returns the number of each patch, the position at which each number was first met, the count of
-    numbers met before position `split`, and the first number met from there on.
+    Returns the number of each patch, [states, places], where each number was first met, the count
+    of numbers met in the first group, and the first number met in the second.
     """
-    table = _empty_table(len(origins))
-    ids = np.empty(len(origins), dtype=np.int32)
-    is_in_second = np.zeros(len(origins), dtype=np.bool_)
+    table = _empty_table(_FIRST_ROOM)
+    ids = np.empty((len(states), len(grid)), dtype=np.int32)
     num_found = num_first = 0
-    for position in range(len(origins)):
-        if position == split:
+    for state in range(len(states)):
+        if state == groups.split:
             num_first = num_found
-        code = _hash(words, origins[position], field)
-        slot = _slot(table, words, origins, field, position, code)
-        number = table.slots[slot]
-        if number < 0:
-            number = np.int32(num_found)
-            table.slots[slot], table.hashes[number], table.found[number] = number, code, position
-            num_found += 1
-        ids[position] = number
-        if position >= split:
-            is_in_second[number] = True
-    if split >= len(origins):
+        for place in range(len(grid)):
+            origin = states[state] + grid[place]
+            likely = state - groups.lanes
+            if likely >= 0 and _same(words, origin, states[likely] + grid[place], field):
+                number = ids[likely, place]
+            else:
+                if num_found == len(table.hashes):
+                    table = _grown(table)
+                number = _enter(table, words, origin, field, num_found)
+                num_found += number == num_found
+            ids[state, place] = number
+            if state >= groups.split:
+                table.is_in_second[number] = True
+    if groups.split >= len(states):
         num_first = num_found
-    second = _sort_groups(ids, table.found, is_in_second, num_first)
-    return ids, table.found[:num_found].copy(), num_first, second
+    second = _sort_groups(ids, table, num_first)
+    return ids, table.origins[:num_found].copy(), num_first, second
 
 
 @jit
-def _empty_table(size: int) -> _Table:
-    """An empty table with room for twice as many patches."""
+def _empty_table(room: int) -> _Table:
+    """An empty table with room for this many patches."""
     num_slots, shift = 1, np.uint64(64)
-    while num_slots < 2 * size:
+    while num_slots < 2 * room:
         num_slots *= 2
         shift -= np.uint64(1)
     slots = np.full(num_slots, -1, dtype=np.int32)
-    return _Table(slots, np.empty(size, dtype=np.uint64), np.empty(size, dtype=np.int64), shift)
+    hashes, origins = np.empty(room, dtype=np.uint64), np.empty(room, dtype=np.uint64)
+    return _Table(slots, shift, hashes, origins, np.zeros(room, dtype=np.bool_))
+
+
+@jit
+def _grown(table: _Table) -> _Table:
+    """A full table with room for twice as many patches."""
+    size = len(table.hashes)
+    grown = _empty_table(2 * size)
+    grown.hashes[:size], grown.origins[:size] = table.hashes, table.origins
+    grown.is_in_second[:size] = table.is_in_second
+    for number in range(size):
+        slot = _first_slot(grown, table.hashes[number])
+        while grown.slots[slot] >= 0:
+            slot = _next_slot(grown, slot)
+        grown.slots[slot] = number
+    return grown
+
+
+@jit_borrowing
+def _enter(
+    table: _Table, words: _Words, origin: np.uint64, field: _WordsOfField, num_found: int
+) -> np.int32:
+    """The number of a patch; `num_found`, the next one, if it is new."""
+    code = _hash(words, origin, field)
+    slot = _first_slot(table, code)
+    while True:
+        number = table.slots[slot]
+        if number < 0:
+            table.slots[slot], table.hashes[num_found] = num_found, code
+            table.origins[num_found] = origin
+            return np.int32(num_found)
+        if table.hashes[number] == code and _same(words, origin, table.origins[number], field):
+            return number
+        slot = _next_slot(table, slot)
 
 
 @jit_borrowing
@@ -251,54 +311,40 @@ def _hash(words: _Words, origin: np.uint64, field: _WordsOfField) -> np.uint64:
 
 
 @jit_borrowing
-def _slot(
-    table: _Table,
-    words: _Words,
-    origins: Origins,
-    field: _WordsOfField,
-    position: int,
-    code: np.uint64,
-) -> np.uint64:
-    """The slot that holds the patch at a position, or the empty one where it belongs."""
-    slot = (code * _MULTIPLIER) >> table.shift
-    while True:
-        number = table.slots[slot]
-        if number < 0:
-            return slot
-        if table.hashes[number] == code:
-            other = origins[table.found[number]]
-            if _same(words, origins[position], other, field):
-                return slot
-        slot += np.uint64(1)
-        if slot == np.uint64(len(table.slots)):
-            slot = np.uint64(0)
+def _first_slot(table: _Table, code: np.uint64) -> np.uint64:
+    return (code * _MULTIPLIER) >> table.shift
+
+
+@jit_borrowing
+def _next_slot(table: _Table, slot: np.uint64) -> np.uint64:
+    slot += np.uint64(1)
+    return np.uint64(0) if slot == np.uint64(len(table.slots)) else slot
 
 
 @jit_borrowing
 def _same(words: _Words, one: np.uint64, other: np.uint64, field: _WordsOfField) -> bool:
-    difference = np.uint64(0)
     for offset in field.offsets:
-        difference |= words[one + offset] ^ words[other + offset]
-    return bool((difference & field.mask) == np.uint64(0))
+        if (words[one + offset] ^ words[other + offset]) & field.mask:
+            return False
+    return True
 
 
 @jit
-def _sort_groups(
-    ids: Ids, found: NDArray[np.int64], is_in_second: NDArray[np.bool_], num_first: int
-) -> int:
+def _sort_groups(ids: Ids, table: _Table, num_first: int) -> int:
     """Renumber the first group's fields: those of that group only, then those of both."""
     second = num_first
     for number in range(num_first):
-        second -= is_in_second[number]
+        second -= table.is_in_second[number]
     renumbered = np.empty(num_first, dtype=np.int32)
-    origins = found[:num_first].copy()
+    origins = table.origins[:num_first].copy()
     places = np.array([0, second])
     for number in range(num_first):
-        group = np.int64(is_in_second[number])
+        group = np.int64(table.is_in_second[number])
         renumbered[number] = places[group]
-        found[places[group]] = origins[number]
+        table.origins[places[group]] = origins[number]
         places[group] += 1
-    for position in range(len(ids)):
-        if ids[position] < num_first:
-            ids[position] = renumbered[ids[position]]
+    for state in range(len(ids)):
+        for place in range(ids.shape[1]):
+            if ids[state, place] < num_first:
+                ids[state, place] = renumbered[ids[state, place]]
     return second

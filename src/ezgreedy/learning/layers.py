@@ -13,7 +13,7 @@ def convolutions(
     input_shape: tuple[int, ...],
     torso: tuple[Convolution, ...],
     padding: str,
-    generator: torch.Generator,
+    generator: torch.Generator | None,
     initialisation: str = "uniform",
 ) -> tuple[nn.Sequential, int]:
     """Convolutions with a ReLU after each, none for vectors, and their number of features.
@@ -22,7 +22,7 @@ def convolutions(
         input_shape: [channels, height, width] or [features].
         torso: the convolutions, first to last.
         padding: "valid" or "same".
-        generator: random generator of the initial parameters.
+        generator: random generator of the initial parameters; torch's own generator if None.
         initialisation: one of `settings.INITIALISATIONS`.
     """
     channels, *sides = input_shape
@@ -33,7 +33,7 @@ def convolutions(
             layers.append(nn.ZeroPad2d((*before_after[0], *before_after[1])))
             sides = [side + sum(_same_padding(side, row)) for side in sides]
         layer = nn.Conv2d(channels, row.channels, row.size, row.stride, device="meta")
-        layers += [_initialised(layer, initialisation, generator), nn.ReLU(inplace=True)]
+        layers += [initialised(layer, initialisation, generator), nn.ReLU(inplace=True)]
         channels = row.channels
         sides = [(side - row.size) // row.stride + 1 for side in sides]
         if min(sides) < 1:
@@ -56,7 +56,7 @@ def linear(
         initialisation: one of `settings.INITIALISATIONS`.
     """
     layer = nn.Linear(num_inputs, num_outputs, device="meta")
-    return _initialised(layer, initialisation, generator)
+    return initialised(layer, initialisation, generator)
 
 
 def _same_padding(side: int, row: Convolution) -> tuple[int, int]:
@@ -65,8 +65,8 @@ def _same_padding(side: int, row: Convolution) -> tuple[int, int]:
     return total // 2, total - total // 2
 
 
-def _initialised(
-    layer: nn.Conv2d | nn.Linear, initialisation: str, generator: torch.Generator
+def initialised(
+    layer: nn.Conv2d | nn.Linear, initialisation: str, generator: torch.Generator | None
 ) -> nn.Module:
     """Initial values for a layer of the meta device, so that torch draws none itself."""
     layer.to_empty(device="cpu")

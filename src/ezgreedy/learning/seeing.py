@@ -4,7 +4,12 @@ Bytes are divided by the largest of them. Codes of colours, which memories hold 
 planes, are looked up in a table here, on the network's device.
 """
 
+from functools import cache
+from typing import Any
+
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -23,8 +28,8 @@ class Seeing(nn.Module):
         super().__init__()
         self.sight = sight
         if sight.has_codes:
-            table = torch.tensor(colours(), dtype=torch.float32) / sight.largest_pixel
             # Not part of a network's state, because it never changes.
+            table = torch.tensor(seen_values(sight, np.float32))
             self.register_buffer("colours", table, persistent=False)
 
     def forward(self, observations: Tensor) -> Tensor:
@@ -35,3 +40,19 @@ class Seeing(nn.Module):
         # [rows, planes, height, width, 3]; the three then move next to their plane.
         seen = functional.embedding(observations.int(), self.get_buffer("colours"))
         return seen.permute(0, 1, 4, 2, 3).flatten(1, 2)
+
+
+@cache
+def seen_values(sight: Sight, dtype: type[np.floating[Any]]) -> NDArray[Any]:
+    """What a network sees for every byte or code, [values, planes]; do not write to it.
+
+    Args:
+        sight: format of the observations.
+        dtype: type of the numbers.
+    """
+    if sight.has_codes:
+        values = colours().astype(dtype) / dtype(sight.largest_pixel)
+    else:
+        values = np.arange(256, dtype=dtype)[:, None] * dtype(1.0 / sight.largest_pixel)
+    values.flags.writeable = False
+    return values

@@ -1,15 +1,19 @@
-"""The convolutions of a network over byte frames, computed once for each distinct field.
+"""The convolutions of a network over frames, computed once for each distinct receptive field.
 
 `Torso` is a stack of convolutions and ReLUs like any other: its parameters, its results and its
 gradients are those of `nn.Conv2d`, up to the order of sums. On a CPU it first finds the distinct
 receptive fields of its frames (`distinct_fields`) and multiplies only those. In the forward pass,
-each layer is one matrix product of its distinct patches; in the backward pass, the gradients of all
+each layer is a matrix product of its distinct patches; in the backward pass, the gradients of all
 places where a field is seen are added up before the products. Frames with little to share, and
 other devices, use torch's own convolutions. Needs torch and numba.
+
+All layers work alike. A layer looks at an array of numbers, and a number stands for a row of
+values: in the first layer for the colours of a pixel, in the others for the outputs of a field of
+the layer below. A patch is the rows of its numbers side by side.
 """
 
-import math
-from collections.abc import Sequence
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any, cast
 
@@ -22,87 +26,108 @@ from torch.autograd.function import once_differentiable
 from ezgreedy import requirements as require
 from ezgreedy.compilation import jit
 from ezgreedy.learning.distinct_fields import Fields, Origins, find_fields
-from ezgreedy.learning.settings import Convolution
+from ezgreedy.learning.layers import convolutions as stack
+from ezgreedy.learning.seeing import Seeing, seen_values
+from ezgreedy.learning.settings import Convolution, Sight
+from ezgreedy.requirements import IntArray
 
 # With more distinct fields than this in the first layer, torch's convolutions are as fast. Where
 # fields do not overlap, patches take no more memory than the frames, and are always faster.
 LARGEST_SHARE = 0.5
 
+# Patches are made so many bytes at a time, so that they stay in the processor's cache. They are
+# made again in the backward pass, which is faster than keeping them, and takes no memory.
+_BLOCK_BYTES = 1 << 20
+
 _Floats = NDArray[np.float32]
 
 
 class Torso(nn.Sequential):
-    """Convolutions over byte frames, each followed by a ReLU; the features are flat.
+    """Convolutions over frames, each followed by a ReLU; the features are flat.
 
-        torso = Torso((4, 84, 84), ATARI_TORSO)
+        torso = Torso(Sight((4, 84, 84)), ATARI_TORSO)
         features = torso(frames)  # uint8 [states, 4, 84, 84] -> float32 [states, 3136]
 
+    Its layers are `seeing`, which has no parameters, and then those of a plain stack by their usual
+    names: 0, 1, 2, …
+
     Args:
-        input_shape: shape of a state, [planes, height, width].
-        convolutions: the layers, first to last.
-        largest_pixel: divisor of bytes.
+        sight: format of the observations; vectors pass through.
+        convolutions: the layers, first to last; none for vectors.
+        padding: "valid" for none, "same" for outputs of ⌈input / stride⌉.
         generator: random generator of the initial parameters; torch's own generator if None.
         largest_share: use torch's convolutions if a larger share of the first layer's fields is
             distinct; 0 to use them always, None for the fastest.
     """
 
+    seeing: Seeing
+
     def __init__(
         self,
-        input_shape: tuple[int, int, int],
+        sight: Sight,
         convolutions: Sequence[Convolution],
         *,
-        largest_pixel: float = 255.0,
+        padding: str = "valid",
         generator: torch.Generator | None = None,
         largest_share: float | None = None,
     ) -> None:
-        channels, height, width = input_shape
-        layers: list[nn.Module] = []
-        for row in convolutions:
-            layer = nn.Conv2d(channels, row.channels, row.size, row.stride, device="meta")
-            layer.to_empty(device="cpu")
-            initialise(layer, channels * row.size**2, generator)
-            layers += [layer, nn.ReLU(inplace=True)]
-            channels = row.channels
-            height, width = ((n - row.size) // row.stride + 1 for n in (height, width))
-            if height < 1 or width < 1:
-                raise require.refuse("torso", f"fit {input_shape}", tuple(convolutions))
-        super().__init__(*layers)
-        self.input_shape = input_shape
-        self.convolutions = tuple(convolutions)
-        self.largest_pixel = largest_pixel
+        rows = tuple(convolutions)
+        layers, num_features = stack(sight.input_shape, rows, padding, generator)
+        super().__init__(OrderedDict(seeing=Seeing(sight), **dict(layers.named_children())))
+        self.sight = sight
+        self.convolutions = rows
+        self.num_features = num_features
+        self.has_padding = padding != "valid"
         if largest_share is None:
-            overlaps = any(row.size > row.stride for row in convolutions)
+            overlaps = any(row.size > row.stride for row in rows)
             largest_share = LARGEST_SHARE if overlaps else 1.0
+            if len(rows) < 2:  # a single small layer has little to share
+                largest_share = 0.0
         self.largest_share = require.number("largest_share", largest_share, 0.0, 1.0)
-        self.num_features = channels * height * width
 
     def forward(self, frames: Tensor) -> Tensor:
         """Features, [states, num_features].
 
         Args:
-            frames: the frames, uint8, [states, *input_shape].
+            frames: the frames, bytes or codes of colours, [states, *sight.shape].
         """
         fields = self.fields(frames)
         if fields is None:
             return self.dense(frames)
         return self.of_fields(fields)[0] if torch.is_grad_enabled() else self.of_second(fields)
 
-    def fields(self, frames: Tensor, split: int | None = None) -> Fields | None:
+    def fields(
+        self,
+        frames: Tensor,
+        split: int | None = None,
+        *,
+        rows: IntArray | None = None,
+        lanes: int = 1,
+    ) -> Fields | None:
         """The distinct fields of some frames; None where torch's convolutions are as fast.
 
         Args:
-            frames: the frames, uint8, [states, *input_shape].
+            frames: the frames, bytes or codes of colours, [any number, *sight.shape].
             split: number of states in the first group, whose features are differentiable; all
                 if None, none without gradients.
+            rows: which frames are the states, in their order; all of them if None.
+            lanes: a state is probably most like the one so many before it. Matters only for speed.
         """
-        if split is None:
-            split = len(frames) if torch.is_grad_enabled() else 0
-        if tuple(frames.shape[1:]) != tuple(self.input_shape):
-            rule = f"have shape [states, {', '.join(map(str, self.input_shape))}]"
+        shape = self.sight.shape
+        if tuple(frames.shape[1:]) != shape:
+            rule = f"have shape [states, {', '.join(map(str, shape))}]"
             raise require.refuse("frames", rule, tuple(frames.shape))
-        if not len(frames) or self.largest_share == 0.0 or frames.device.type != "cpu":
+        is_here = frames.device.type == "cpu" and not frames.is_floating_point()
+        num_states = len(frames) if rows is None else len(rows)
+        if not (is_here and num_states and self.largest_share) or self.has_padding:
             return None
-        return find_fields(frames.numpy(), self.convolutions, split, self.largest_share)
+        if split is None:
+            split = num_states if torch.is_grad_enabled() else 0
+        pixels = frames.numpy()
+        pixels = pixels.view(np.uint16) if pixels.dtype == np.int16 else pixels
+        return find_fields(
+            pixels, self.convolutions, split, self.largest_share, rows=rows, lanes=lanes
+        )
 
     def of_fields(self, fields: Fields) -> tuple[Tensor, Tensor]:
         """Features of the first group, which are differentiable, and of the second, which are not.
@@ -117,64 +142,117 @@ class Torso(nn.Sequential):
     def of_second(self, fields: Fields) -> Tensor:
         """Features of the second group only, not differentiable."""
         layers = _forward(self, fields, tuple(self.parameters()), starts_with_second=True)
-        return _features(fields, layers[-1].outputs, fields.split, len(fields.frames))
+        return _features(fields, layers[-1].outputs, slice(fields.split, None))
 
     def dense(self, frames: Tensor) -> Tensor:
         """The same features by torch's own convolutions."""
-        # One product takes a fraction of a conversion and a division.
-        pixels = frames * (1.0 / self.largest_pixel)
+        seeing, *layers = self
+        pixels = seeing(frames)
         if len(self.convolutions) > 1:
             # Deep torsos are faster with the channels of a pixel side by side; a single
             # convolution does not earn back the rearrangement.
             pixels = pixels.contiguous(memory_format=torch.channels_last)
-        for layer in self:
+        for layer in layers:
             pixels = layer(pixels)
         return pixels.flatten(1)
 
 
 class _Layer:
-    """One layer's pass: its patches, its weight in their order, and its outputs."""
+    """One layer's pass over its distinct fields from some number on.
 
-    def __init__(self, patches: Tensor, weight: Tensor, bias: Tensor) -> None:
-        self.patches = patches  # [distinct, inputs]
-        self.weight = weight  # [channels, inputs]
-        self.outputs = torch.addmm(bias, patches, weight.t()).relu_()
+    Args:
+        fields: the distinct fields of all layers.
+        depth: which layer.
+        parameters: weight and bias.
+        below: the rows of values that numbers stand for, [rows, values].
+        first: the number that the first of these rows stands for.
+        begin: the first field.
+    """
+
+    def __init__(
+        self,
+        fields: Fields,
+        depth: int,
+        parameters: Sequence[Tensor],
+        below: _Floats,
+        first: int = 0,
+        begin: int = 0,
+    ) -> None:
+        weight, bias = (parameter.detach() for parameter in parameters)
+        numbers = fields.layers[depth - 1].ids[:, None] if depth else fields.frames
+        self._numbers = numbers.reshape(-1)
+        self._below, self._first = below, first
+        self._offsets = _offsets(numbers.shape[1:], weight.shape[-1])
+        self._origins = fields.layers[depth].origins[begin:]
+        # In the order of patches: planes, rows, columns, and the values of a number.
+        shape = (len(weight), numbers.shape[1], -1, *weight.shape[2:])
+        by_value = weight.reshape(shape).permute(0, 1, 3, 4, 2)
+        self._weight = by_value.flatten(1)
+        self._shape = by_value.shape
+        self.outputs = torch.empty((len(self._origins), len(bias)), dtype=weight.dtype)
+        for rows, patches in self._blocks(len(self._origins)):
+            torch.addmm(bias, patches, self._weight.t(), out=self.outputs[rows]).relu_()
+
+    def gradients(self, of_outputs: Tensor, of_below: _Floats | None) -> tuple[Tensor, Tensor]:
+        """The gradients of weight and bias, from those of the first outputs.
+
+        Args:
+            of_outputs: overwritten, [fields, channels].
+            of_below: where to add the gradients of the rows below, if they are wanted.
+        """
+        of_sums = of_outputs.mul_(self.outputs[: len(of_outputs)] > 0.0)
+        of_weight = torch.zeros_like(self._weight)
+        for rows, patches in self._blocks(len(of_sums)):
+            of_weight.addmm_(of_sums[rows].t(), patches)
+            if of_below is not None:
+                of_patches = torch.mm(of_sums[rows], self._weight, out=patches).numpy()
+                origins = self._origins[rows]
+                _add_rows(of_patches, self._numbers, origins, self._offsets, of_below)
+        in_order = of_weight.view(self._shape).permute(0, 1, 4, 2, 3)
+        return in_order.flatten(1, 2).contiguous(), of_sums.sum(dim=0)
+
+    def _blocks(self, num_rows: int) -> Iterator[tuple[slice, Tensor]]:
+        """The first patches, some rows at a time; each block is overwritten by the next."""
+        width = self._weight.shape[1]
+        most = max(_BLOCK_BYTES // (width * self._below.itemsize), 1)
+        block = np.empty((min(most, num_rows), width), dtype=self._below.dtype)
+        for begin in range(0, num_rows, most):
+            rows = slice(begin, min(begin + most, num_rows))
+            patches, origins = block[: rows.stop - begin], self._origins[rows]
+            numbers = self._numbers, origins, self._offsets, self._first
+            largest = _copy_rows(self._below, *numbers, patches)
+            if largest >= len(self._below):
+                rule = f"hold codes of colours below {len(self._below)}"
+                raise require.refuse("frames", rule, largest)
+            yield rows, torch.from_numpy(patches)
 
 
 def _forward(
-    torso: Torso, fields: Fields, parameters: tuple[Tensor, ...], *, starts_with_second: bool
+    torso: Torso, fields: Fields, parameters: Sequence[Tensor], *, starts_with_second: bool
 ) -> list[_Layer]:
     """All layers, over all fields or over those of the second group only."""
     layers: list[_Layer] = []
-    for depth, row in enumerate(torso.convolutions):
-        weight, bias = parameters[2 * depth : 2 * depth + 2]
-        found = fields.layers[depth]
+    below, first = seen_values(torso.sight, _dtype(parameters[0])), 0
+    for depth, found in enumerate(fields.layers):
         begin = found.second if starts_with_second else 0
-        origins = found.origins[begin:]
-        patches = np.empty((len(origins), weight[0].numel()), dtype=_dtype(weight))
-        if depth == 0:
-            offsets = _offsets(fields.frames.shape[1:], row.size)
-            scale = patches.dtype.type(1.0 / torso.largest_pixel)
-            _copy_pixels(fields.frames.reshape(-1), origins, offsets, scale, patches)
-            flat = weight.flatten(1)
-        else:
-            below = fields.layers[depth - 1]
-            sources = layers[-1].outputs.numpy()
-            offsets = _offsets((1, *below.ids.shape[1:]), row.size)
-            first = below.second if starts_with_second else 0
-            _copy_rows(sources, below.ids.reshape(-1), origins, offsets, first, patches)
-            flat = weight.permute(0, 2, 3, 1).flatten(1)
-        layers.append(_Layer(torch.from_numpy(patches), flat.detach(), bias.detach()))
+        layer = _Layer(fields, depth, parameters[2 * depth : 2 * depth + 2], below, first, begin)
+        layers.append(layer)
+        below, first = layer.outputs.numpy(), begin
     return layers
 
 
-def _features(fields: Fields, outputs: Tensor, begin: int, end: int) -> Tensor:
-    """The last layer's outputs at every place of some states, [states, channels · places]."""
+def _features(fields: Fields, outputs: Tensor, states: slice) -> Tensor:
+    """The last layer's outputs at every place of some states, [states, channels · places].
+
+    Args:
+        fields: the distinct fields of all layers.
+        outputs: outputs of all fields, or of those of the second group.
+        states: which states.
+    """
     last = fields.layers[-1]
-    ids = last.ids.reshape(len(last.ids), -1)[begin:end]
-    first = 0 if len(outputs) == last.num_distinct else last.second
+    ids = last.ids.reshape(len(last.ids), -1)[states]
     features = np.empty((len(ids), outputs.shape[1], ids.shape[1]), dtype=_dtype(outputs))
-    _spread(outputs.numpy(), ids, first, features)
+    _spread(outputs.numpy(), ids, last.num_distinct - len(outputs), features)
     return torch.from_numpy(features).flatten(1)
 
 
@@ -186,45 +264,31 @@ class _Distinct(torch.autograd.Function):
         ctx: Any, torso: Torso, fields: Fields, *parameters: Tensor
     ) -> tuple[Tensor, Tensor]:
         layers = _forward(torso, fields, parameters, starts_with_second=False)
-        outputs = layers[-1].outputs
-        first = _features(fields, outputs, 0, fields.split)
-        second = _features(fields, outputs, fields.split, len(fields.frames))
+        outputs, split = layers[-1].outputs, fields.split
+        first, second = (_features(fields, outputs, s) for s in (slice(split), slice(split, None)))
         ctx.mark_non_differentiable(second)
-        ctx.torso, ctx.fields, ctx.layers = torso, fields, layers
+        ctx.fields, ctx.layers = fields, layers
         return first, second
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, delta: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
-        torso, fields, layers = ctx.torso, ctx.fields, ctx.layers
-        last = fields.layers[-1]
-        ids = last.ids.reshape(len(last.ids), -1)[: fields.split]
-        of_outputs = np.zeros((last.first, layers[-1].outputs.shape[1]), dtype=_dtype(delta))
-        _add_up(delta.contiguous().view(len(ids), of_outputs.shape[1], -1).numpy(), ids, of_outputs)
+        fields: Fields = ctx.fields
+        layers: list[_Layer] = ctx.layers
+        # Of the outputs of each layer's first group.
+        deltas = [
+            np.zeros((found.first, layer.outputs.shape[1]), dtype=_dtype(delta))
+            for found, layer in zip(fields.layers, layers, strict=True)
+        ]
+        last = fields.layers[-1].ids
+        ids = last.reshape(len(last), -1)[: fields.split]
+        _add_up(delta.contiguous().view(len(ids), deltas[-1].shape[1], -1).numpy(), ids, deltas[-1])
         gradients: list[Tensor] = []
         for depth in reversed(range(len(layers))):
-            layer, num_rows = layers[depth], fields.layers[depth].first
-            of_sums = torch.from_numpy(of_outputs)
-            of_sums.mul_(layer.outputs[:num_rows] > 0.0)
-            of_weight = of_sums.t() @ layer.patches[:num_rows]
-            gradients += [of_sums.sum(dim=0), _like_weight(of_weight, torso, depth)]
-            if depth:
-                below, row = fields.layers[depth - 1], torso.convolutions[depth]
-                of_patches = (of_sums @ layer.weight).numpy()
-                channels = layers[depth - 1].outputs.shape[1]
-                of_outputs = np.zeros((below.first, channels), dtype=_dtype(delta))
-                offsets = _offsets((1, *below.ids.shape[1:]), row.size)
-                origins = fields.layers[depth].origins[:num_rows]
-                _add_rows(of_patches, below.ids.reshape(-1), origins, offsets, of_outputs)
+            of_below = deltas[depth - 1] if depth else None
+            of_weight, of_bias = layers[depth].gradients(torch.from_numpy(deltas[depth]), of_below)
+            gradients += [of_bias, of_weight]
         return None, None, *reversed(gradients)
-
-
-def _like_weight(gradient: Tensor, torso: Torso, depth: int) -> Tensor:
-    """A gradient in the order of patches as one in the order of the parameter."""
-    size = torso.convolutions[depth].size
-    if depth == 0:
-        return gradient.view(len(gradient), -1, size, size)
-    return gradient.view(len(gradient), size, size, -1).permute(0, 3, 1, 2).contiguous()
 
 
 @cache
@@ -242,42 +306,31 @@ def _dtype(tensor: Tensor) -> Any:
 
 
 @jit
-def _copy_pixels(
-    pixels: NDArray[np.uint8],
-    origins: Origins,
-    offsets: Origins,
-    scale: np.float32,
-    patches: _Floats,
-) -> None:
-    for row in range(len(origins)):
-        for column in range(len(offsets)):
-            pixel = pixels[origins[row] + offsets[column]]
-            patches[row, column] = scale * pixel
-
-
-@jit
 def _copy_rows(
-    sources: _Floats,
-    ids: NDArray[np.int32],
+    below: _Floats,
+    numbers: NDArray[Any],
     origins: Origins,
     offsets: Origins,
     first: int,
     patches: _Floats,
-) -> None:
-    """The rows of the layer below that make up a field, side by side."""
-    size = sources.shape[1]
+) -> int:
+    """The rows that the numbers of each field stand for, side by side; returns the largest."""
+    size, last, largest = below.shape[1], len(below) - 1, 0
     for row in range(len(origins)):
         for index in range(len(offsets)):
-            source = ids[origins[row] + offsets[index]] - first
+            source = numbers[origins[row] + offsets[index]] - first
+            largest = max(largest, source)
+            source = min(source, last)  # reads nothing outside; the caller refuses the frames
             begin = index * size
             for column in range(size):
-                patches[row, begin + column] = sources[source, column]
+                patches[row, begin + column] = below[source, column]
+    return largest
 
 
 @jit
 def _add_rows(
     patches: _Floats,
-    ids: NDArray[np.int32],
+    numbers: NDArray[Any],
     origins: Origins,
     offsets: Origins,
     sums: _Floats,
@@ -286,7 +339,7 @@ def _add_rows(
     size = sums.shape[1]
     for row in range(len(origins)):
         for index in range(len(offsets)):
-            target = ids[origins[row] + offsets[index]]
+            target = numbers[origins[row] + offsets[index]]
             begin = index * size
             for column in range(size):
                 sums[target, column] += patches[row, begin + column]
@@ -309,13 +362,3 @@ def _add_up(features: _Floats, ids: NDArray[np.int32], sums: _Floats) -> None:
             target = ids[state, place]
             for channel in range(sums.shape[1]):
                 sums[target, channel] += features[state, channel, place]
-
-
-def initialise(layer: nn.Module, fan_in: int, generator: torch.Generator | None) -> None:
-    """Weights and biases from U(±1/√fan_in), torch's own law, without torch's own generator.
-
-    Layers come here without values, from the meta device, so that nothing draws from that one.
-    """
-    bound = 1.0 / math.sqrt(fan_in)
-    for parameter in layer.parameters():
-        nn.init.uniform_(parameter, -bound, bound, generator=generator)

@@ -151,8 +151,9 @@ def test_steps_equal_one_unrolled_pass(num_heads, shares_memory):
 
 def test_advancing_leads_to_the_same_state_as_looking_at_values():
     network = make()
-    inputs = make_inputs()
-    assert torch.equal(network.advance(*inputs).c, network(*inputs)[1].c)
+    frames, *inputs = make_inputs()
+    state = network.advance(network.look(frames), *inputs)
+    assert torch.equal(state.c, network(frames, *inputs)[1].c)
 
 
 def test_lanes_do_not_see_each_other():
@@ -248,10 +249,10 @@ def test_frames_are_divided_by_the_largest_pixel():
 def test_padding_puts_the_odd_zero_last():
     network = make(input_shape=(1, 4, 4), torso=(Convolution(1, 3, 2),), padding="same")
     with torch.no_grad():
-        network.torso[1].weight.fill_(1.0)
-        network.torso[1].bias.zero_()
+        network.torso.get_parameter("1.weight").fill_(1.0)
+        network.torso.get_parameter("1.bias").zero_()
     sums = network.torso(torch.arange(16.0).view(1, 1, 4, 4))
-    assert sums.tolist() == [[[[45.0, 39.0], [66.0, 50.0]]]]
+    assert sums.tolist() == [[45.0, 39.0, 66.0, 50.0]]
 
 
 def test_many_frames_at_once_are_looked_at_in_parts(monkeypatch):
@@ -275,7 +276,7 @@ def test_what_heads_share_learns_from_their_mean(shares_memory):
         forward, layers[head] = plain_twin(network, head)
         own = state if shares_memory else State(*(part[:, head] for part in state))
         forward(*inputs, *own)[0].square().sum().backward()
-    mean = network.torso[0].weight.grad / 4.0
+    mean = network.torso.get_parameter("0.weight").grad / 4.0
     torch.testing.assert_close(ours["torso.0.weight"], mean, rtol=1e-4, atol=1e-5)
     # A head's own layers learn from it alone, and wholly.
     own = layers[2]["advantage.0"].weight.grad

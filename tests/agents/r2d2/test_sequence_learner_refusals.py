@@ -88,7 +88,7 @@ def test_values_that_are_not_finite_are_refused():
         ),
         (
             {"observations": np.zeros((6, 9, 3, 10, 10), np.uint8)},
-            r"^observations must have shape \[T, batch, 4, 10, 10\]",
+            r"^observations must have shape \[batch, steps \+ 1, 4, 10, 10\]",
         ),
     ],
 )

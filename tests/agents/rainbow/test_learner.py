@@ -316,7 +316,7 @@ def test_losses_and_gradients_that_are_not_finite_change_nothing(monkeypatch):
 def test_values_that_are_not_finite_are_refused():
     learner = make()
     with torch.no_grad():
-        learner.online.torso[0].weight.fill_(math.nan)
+        learner.online.torso.get_parameter("0.weight").fill_(math.nan)
     with pytest.raises(NotFiniteError, match=r"^values:"):
         learner.greedy(make_batch().states)
 

@@ -185,7 +185,7 @@ def test_torchs_own_generator_is_left_alone():
 @pytest.mark.parametrize("sigma0", [None, 0.1])
 def test_parameters_start_within_one_over_the_root_of_their_inputs(sigma0):
     network = small(sigma0=sigma0)
-    convolution = network.torso[0]
+    convolution = network.torso.get_submodule("0")
     bound = 1 / math.sqrt(4 * 9)
     for parameter in convolution.parameters():
         assert 0.7 * bound < parameter.abs().max() <= bound

@@ -24,6 +24,7 @@ from ezgreedy.agents.r2d2.learner_settings import (
 )
 from ezgreedy.agents.r2d2.network import RecurrentNetwork, State
 from ezgreedy.learning import tensor_states
+from ezgreedy.learning.distinct_fields import Fields
 from ezgreedy.learning.gradients import NotFiniteError, clip_gradients
 from ezgreedy.replay import sequence_batch
 from ezgreedy.replay.sequence_batch import NO_ACTION, SequenceBatch
@@ -49,6 +50,8 @@ class Windows(NamedTuple):
     steps: equations.Steps
     weights: Tensor  # [batch]
     masks: Tensor  # heads that learn, [T, batch, heads]
+    # Distinct fields of the observations, those of prefixes last; None where they do not matter.
+    fields: Fields | None
 
 
 class SequenceLearner:
@@ -160,7 +163,8 @@ class SequenceLearner:
             lengths=self._tensor(batch.lengths),
             terminated=self._tensor(batch.terminated),
         )
-        observations = self._tensor(batch.observations)[:, : end + 1]
+        frames = self._tensor(batch.observations)
+        observations = frames[:, : end + 1]
         if observations.is_floating_point():
             # Bytes are always finite; unwritten floats may be anything.
             unseen = self._tensor(~is_seen[:, : end + 1]).unsqueeze(-1)
@@ -174,6 +178,7 @@ class SequenceLearner:
             steps=steps,
             weights=self._tensor(batch.weights).float(),
             masks=self._masks(batch.masks[:, burn_in:end]),
+            fields=self._fields(frames, end + 1),
         )
 
     def state_dict(self) -> dict[str, Any]:
@@ -202,12 +207,32 @@ class SequenceLearner:
         generator = tensor_states.generators(self.seed, "parameters")["parameters"]
         return RecurrentNetwork(self.network_settings, generator).to(self.device)
 
+    def _fields(self, frames: Tensor, end: int) -> Fields | None:
+        """The distinct fields of all windows up to an observation, for both networks."""
+        burn_in = self.settings.burn_in
+        numbers = np.arange(len(frames) * frames.shape[1]).reshape(len(frames), -1).T
+        # Gradients flow to observations after the prefixes only.
+        rows = np.concatenate([numbers[burn_in:end], numbers[:burn_in]]).reshape(-1)
+        split = (end - burn_in) * len(frames)
+        return self.online.torso.fields(frames.flatten(0, 1), split, rows=rows, lanes=len(frames))
+
+    def _look(self, network: RecurrentNetwork, windows: Windows) -> tuple[Tensor, Tensor]:
+        """Features of the prefixes, without gradients, and of all later observations."""
+        burn_in, observations = self.settings.burn_in, windows.observations
+        if windows.fields is None:
+            with torch.no_grad():
+                prefixes = network.look(observations[:burn_in])
+            return prefixes, network.look(observations[burn_in:])
+        trained, prefixes = network.torso.of_fields(windows.fields)
+        shape = (observations.shape[1], network.torso.num_features)
+        return prefixes.view(burn_in, *shape), trained.view(len(observations) - burn_in, *shape)
+
     def _unroll(self, network: RecurrentNetwork, windows: Windows) -> Tensor:
         """Rescaled values from the first trained observation on, [T + 1, batch, heads, actions]."""
         burn_in = self.settings.burn_in
-        inputs = (windows.observations, windows.actions, windows.rewards)
-        state = _warm_up(network, windows, burn_in)
-        q, _ = network(*(part[burn_in:] for part in inputs), state)
+        prefixes, trained = self._look(network, windows)
+        state = _warm_up(network, prefixes, windows)
+        q, _ = network.values(trained, windows.actions[burn_in:], windows.rewards[burn_in:], state)
         return q if self.network_settings.num_heads is not None else q.unsqueeze(2)
 
     def _masks(self, masks: NDArray[np.uint8]) -> Tensor:
@@ -241,6 +266,10 @@ class SequenceLearner:
         sequence_batch.check(
             batch, burn_in=settings.burn_in, length=settings.length, num_actions=network.num_actions
         )
+        shape = network.sight.shape
+        if batch.observations.shape[2:] != shape:
+            rule = f"have shape [batch, steps + 1, {', '.join(map(str, shape))}]"
+            raise require.refuse("observations", rule, batch.observations.shape)
         used, trained = batch.is_used(settings.burn_in), batch.is_trained(settings.burn_in)
         sites: dict[str, Any] = {
             "rewards": batch.rewards[trained],
@@ -333,19 +362,26 @@ def initial_priorities(
 
 
 @torch.no_grad()
-def _warm_up(network: RecurrentNetwork, windows: Windows, burn_in: int) -> State:
-    """States after the prefixes; rows with equal prefix lengths run together, unpadded."""
-    inputs = (windows.observations, windows.actions, windows.rewards)
+def _warm_up(network: RecurrentNetwork, prefixes: Tensor, windows: Windows) -> State:
+    """States after the prefixes; rows with equal prefix lengths run together, unpadded.
+
+    Args:
+        network: the network.
+        prefixes: features of the prefixes, [longest, batch, features].
+        windows: the windows.
+    """
+    burn_in = len(prefixes)
+    inputs = (prefixes, windows.actions, windows.rewards)
     h, c = (part.clone() for part in windows.state)
     for length in np.unique(windows.prefix_lengths):
         if length > 0:
             is_chosen = windows.prefix_lengths == length
-            rows: slice | Tensor = slice(None)  # most batches need no indexing, which copies frames
+            rows: slice | Tensor = slice(None)  # most batches need no indexing, which copies
             if not is_chosen.all():
                 rows = torch.as_tensor(np.flatnonzero(is_chosen), device=h.device)
             span = slice(burn_in - int(length), burn_in)
-            frames, actions, rewards = (part[span, rows] for part in inputs)
-            h[rows], c[rows] = network.advance(frames, actions, rewards, State(h[rows], c[rows]))
+            seen, actions, rewards = (part[span, rows] for part in inputs)
+            h[rows], c[rows] = network.advance(seen, actions, rewards, State(h[rows], c[rows]))
     return State(h, c)
 
 

@@ -15,8 +15,7 @@ from torch.nn import functional
 
 from ezgreedy import requirements as require
 from ezgreedy.agents.r2d2.learner_settings import RecurrentNetworkSettings
-from ezgreedy.learning.layers import convolutions
-from ezgreedy.learning.seeing import Seeing
+from ezgreedy.learning.torso import Torso
 from ezgreedy.replay.sequence_batch import NO_ACTION
 
 # Frames through the torso at once when there are no gradients; bounds memory.
@@ -138,13 +137,14 @@ class RecurrentNetwork(nn.Module):
     def __init__(self, settings: RecurrentNetworkSettings, generator: torch.Generator) -> None:
         super().__init__()
         self.settings = settings
-        self.seeing = Seeing(settings.sight)
-        self.torso, num_features = convolutions(
-            settings.input_shape, settings.torso, settings.padding, generator
+        self.torso = Torso(
+            settings.sight, settings.torso, padding=settings.padding, generator=generator
         )
         num_heads = settings.num_streams
         num_memories = 1 if settings.shares_memory else num_heads
-        self.features = StackedLinear(num_memories, num_features, settings.feature_size, generator)
+        self.features = StackedLinear(
+            num_memories, self.torso.num_features, settings.feature_size, generator
+        )
         num_inputs = settings.feature_size + settings.num_actions + 1
         self.memory = StackedMemory(
             num_memories, num_inputs, settings.memory_size, settings.forget_bias, generator
@@ -175,10 +175,7 @@ class RecurrentNetwork(nn.Module):
             rewards: reward of that action, [T, batch].
             state: LSTM state before the first observation.
         """
-        outputs, following = self._remember(observations, actions, rewards, state)
-        q = self._values(outputs.flatten(1, 2))
-        q = q.reshape(*observations.shape[:2], *q.shape[1:])
-        return (q.squeeze(2) if self.settings.num_heads is None else q), following
+        return self.values(self.look(observations), actions, rewards, state)
 
     def step(
         self, observations: Tensor, actions: Tensor, rewards: Tensor, state: State
@@ -187,23 +184,43 @@ class RecurrentNetwork(nn.Module):
         q, following = self(observations[None], actions[None], rewards[None], state)
         return q[0], following
 
-    def advance(
-        self, observations: Tensor, actions: Tensor, rewards: Tensor, state: State
-    ) -> State:
-        """The LSTM state after these observations, without values: for prefixes."""
-        return self._remember(observations, actions, rewards, state)[1]
+    def look(self, observations: Tensor) -> Tensor:
+        """The torso's features, [T, batch, features], which depend on nothing else.
 
-    def _remember(
-        self, observations: Tensor, actions: Tensor, rewards: Tensor, state: State
-    ) -> tuple[Tensor, State]:
-        """Outputs of the LSTMs, [memories, T, batch, memory], and the state after them."""
-        settings = self.settings
-        shape = self.seeing.sight.shape
+        Args:
+            observations: bytes, codes or float32, [T, batch, ...].
+        """
+        shape = self.settings.sight.shape
         if observations.shape[2:] != shape:
             rule = f"have shape [T, batch, {', '.join(map(str, shape))}]"
             raise require.refuse("observations", rule, tuple(observations.shape))
         frames = observations.flatten(0, 1)
-        seen = functional.relu(self.features(self._look(frames).unsqueeze(0)))
+        most = len(frames) if torch.is_grad_enabled() else _FRAMES_AT_ONCE
+        parts = [frames[i : i + most] for i in range(0, len(frames), most)] or [frames]
+        features = torch.cat([self.torso(part) for part in parts])
+        return features.view(*observations.shape[:2], self.torso.num_features)
+
+    def values(
+        self, features: Tensor, actions: Tensor, rewards: Tensor, state: State
+    ) -> tuple[Tensor, State]:
+        """`forward` from the features of the observations."""
+        outputs, following = self._remember(features, actions, rewards, state)
+        q = self._values(outputs.flatten(1, 2))
+        q = q.reshape(*features.shape[:2], *q.shape[1:])
+        return (q.squeeze(2) if self.settings.num_heads is None else q), following
+
+    def advance(self, features: Tensor, actions: Tensor, rewards: Tensor, state: State) -> State:
+        """The LSTM state after observations with these features, without values: for prefixes."""
+        return self._remember(features, actions, rewards, state)[1]
+
+    def _remember(
+        self, features: Tensor, actions: Tensor, rewards: Tensor, state: State
+    ) -> tuple[Tensor, State]:
+        """Outputs of the LSTMs, [memories, T, batch, memory], and the state after them."""
+        settings = self.settings
+        if not settings.shares_memory:
+            features = self._share(features)
+        seen = functional.relu(self.features(features.flatten(0, 1).unsqueeze(0)))
         if settings.reward_input == "tanh":
             rewards = rewards.tanh()
         if not settings.has_memory:
@@ -213,7 +230,7 @@ class RecurrentNetwork(nn.Module):
         extras = torch.cat([done.to(seen.dtype), rewards.reshape(-1, 1)], dim=1)
         inputs = torch.cat([seen, extras.expand(len(seen), -1, -1)], dim=2)
         h, c = (_heads_first(part, settings.state_shape) for part in state)
-        over_time = inputs.view(len(inputs), *observations.shape[:2], -1)
+        over_time = inputs.view(len(inputs), *features.shape[:2], -1)
         if settings.has_memory:
             outputs, h, c = self.memory(over_time, h, c)
         else:
@@ -228,17 +245,6 @@ class RecurrentNetwork(nn.Module):
         steps = inputs.flatten(1, 2).unsqueeze(1)
         zeros = inputs.new_zeros((len(inputs), steps.shape[2], self.settings.memory_size))
         return self.memory(steps, zeros, zeros)[0].view(*inputs.shape[:3], -1)
-
-    def _look(self, frames: Tensor) -> Tensor:
-        """The torso's outputs, [rows, features]."""
-        if torch.is_grad_enabled():
-            features = self._convolve(frames)
-            return features if self.settings.shares_memory else self._share(features)
-        starts = range(0, len(frames), _FRAMES_AT_ONCE)
-        return torch.cat([self._convolve(frames[i : i + _FRAMES_AT_ONCE]) for i in starts])
-
-    def _convolve(self, frames: Tensor) -> Tensor:
-        return self.torso(self.seeing(frames)).flatten(1)
 
     def _values(self, outputs: Tensor) -> Tensor:
         """Q, [rows, heads, actions], from [memories, rows, memory]."""

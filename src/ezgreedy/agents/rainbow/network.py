@@ -17,7 +17,9 @@ from torch.nn import functional
 from ezgreedy.agents.rainbow.learner_settings import NetworkSettings
 from ezgreedy.agents.rainbow.noise import noisy_product, signed_root_noise
 from ezgreedy.agents.rainbow.targets import expected_values, support
-from ezgreedy.learning.torso import Torso, initialise
+from ezgreedy.learning.layers import initialised
+from ezgreedy.learning.settings import Sight
+from ezgreedy.learning.torso import Torso
 
 
 class NoisyLinear(nn.Module):
@@ -108,14 +110,8 @@ class RainbowNetwork(nn.Module):
     def __init__(self, settings: NetworkSettings, generator: torch.Generator) -> None:
         super().__init__()
         self.settings = settings
-        self.torso = Torso(
-            settings.input_shape,
-            settings.torso,
-            largest_pixel=settings.largest_pixel,
-            generator=generator,
-            # A single small layer has little to share.
-            largest_share=None if len(settings.torso) > 1 else 0.0,
-        )
+        sight = Sight(settings.input_shape, settings.largest_pixel)
+        self.torso = Torso(sight, settings.torso, generator=generator)
         num_features = self.torso.num_features
         self.streams = nn.ModuleDict()
         hidden: nn.Module | None = None
@@ -194,6 +190,5 @@ def _linear(
         return NoisyLinear(
             num_inputs, num_outputs, settings.sigma0, generator, has_mean_bias=is_hidden
         )
-    layer = PlainLinear(num_inputs, num_outputs, device="meta").to_empty(device="cpu")
-    initialise(layer, num_inputs, generator)
-    return layer
+    layer = PlainLinear(num_inputs, num_outputs, device="meta")
+    return initialised(layer, "uniform", generator)
