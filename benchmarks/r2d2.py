@@ -1,11 +1,12 @@
 """What R2D2's learner and actors cost on one thread, at full size: 210 × 160 × 3, 18 actions.
 
-Frames are those of random play, and noise, in which nothing repeats. An update learns from 4 windows
-of 20 + 80 steps; acting is one step of 16 lanes, of 4 and of 1. The bare subject has the same layers
-from torch and makes the same passes (prefix and window through two networks, one of them with
-gradients), a sum of squares and fused Adam, on tensors in hand. Each subject has a process of its
-own; they take turns and measure CPU seconds. Run with `make bench`, or with the names of games.
-`--against SRC` adds a subject: the sources of another checkout, for example of an older commit.
+Frames are those of random play, and noise, in which nothing repeats. An update learns from 4
+windows of 20 + 80 steps; acting is one step of 16 lanes, of 4 and of 1. The bare subject has the
+same layers from torch and makes the same passes (prefix and window through two networks, one of
+them with gradients), a sum of squares and fused Adam, on tensors in hand. Each subject has a
+process of its own; they take turns and measure CPU seconds. Run with `make bench`, or with the
+names of games. `--against SRC` adds a subject: the sources of another checkout, for example of an
+older commit.
 """
 
 import argparse
@@ -198,6 +199,7 @@ class Subject:
         )
 
     def seconds(self, screens: str, measured: str) -> float:
+        """CPU seconds of one call, on the screens in this file."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(f"{screens}\t{measured}\n")

@@ -116,12 +116,14 @@ def find_fields(
     split = len(rows) if split is None else require.integer("split", split, 0, len(rows))
     frames = np.ascontiguousarray(frames)
     places = used_places(frames.shape[2:], tuple(torso))
-    groups = _Groups(split, require.integer("lanes", lanes, least=1))
+    order = _Order(split, require.integer("lanes", lanes, least=1))
     layers: list[LayerFields] = []
     below: NDArray[Any] = frames
     for row, (height, width) in zip(torso, places, strict=True):
-        layer = _number(below, rows, row, (height, width), groups)
-        if not layers and layer.share > largest_share:
+        most = len(rows) * height * width
+        most = most if layers else int(largest_share * most)
+        layer = _number(below, rows, row, (height, width), order._replace(most=most))
+        if layer.num_distinct > most:
             return None
         layers.append(layer)
         below, rows = layer.ids[:, None], np.arange(len(rows))
@@ -149,15 +151,16 @@ def used_places(
     return tuple(zip(heights, widths, strict=True))
 
 
-class _Groups(NamedTuple):
-    """How the states of a batch are ordered."""
+class _Order(NamedTuple):
+    """In which order states are numbered, and how far."""
 
     split: int  # states in the first group
     lanes: int  # states from one of an episode to the next
+    most: int = 0  # with more distinct fields than this, numbering stops
 
 
 def _number(
-    below: NDArray[Any], rows: IntArray, row: Convolution, places: tuple[int, int], groups: _Groups
+    below: NDArray[Any], rows: IntArray, row: Convolution, places: tuple[int, int], order: _Order
 ) -> LayerFields:
     """The fields of one layer over some rows of an array [states, planes, rows, columns]."""
     item = np.uint64(below.itemsize)
@@ -169,7 +172,7 @@ def _number(
     if last > len(data):  # the last words reach past the end
         data = np.concatenate([data, np.zeros(last - len(data), np.uint8)])
     words = np.ndarray((len(data) - _WORD + 1,), np.uint64, data, strides=(1,))
-    ids, origins, first, second = _numbered(words, states, grid, field, groups)
+    ids, origins, first, second = _numbered(words, states, grid, field, order)
     return LayerFields(ids.reshape(-1, *places), origins // item, first, second)
 
 
@@ -225,22 +228,23 @@ class _Table(NamedTuple):
 
 @jit
 def _numbered(
-    words: _Words, states: Origins, grid: Origins, field: _WordsOfField, groups: _Groups
+    words: _Words, states: Origins, grid: Origins, field: _WordsOfField, order: _Order
 ) -> tuple[Ids, Origins, int, int]:
     """Number the patches at all places of a grid in all states.
 
     Returns the number of each patch, [states, places], where each number was first met, the count
-    of numbers met in the first group, and the first number met in the second.
+    of numbers met in the first group, and the first number met in the second. Stops after a state
+    with which there are too many distinct patches; the rest is then of no use.
     """
     table = _empty_table(_FIRST_ROOM)
-    ids = np.empty((len(states), len(grid)), dtype=np.int32)
-    num_found = num_first = 0
+    ids = np.zeros((len(states), len(grid)), dtype=np.int32)
+    num_found = 0
     for state in range(len(states)):
-        if state == groups.split:
-            num_first = num_found
+        if num_found > order.most:
+            break
         for place in range(len(grid)):
             origin = states[state] + grid[place]
-            likely = state - groups.lanes
+            likely = state - order.lanes
             if likely >= 0 and _same(words, origin, states[likely] + grid[place], field):
                 number = ids[likely, place]
             else:
@@ -249,12 +253,10 @@ def _numbered(
                 number = _enter(table, words, origin, field, num_found)
                 num_found += number == num_found
             ids[state, place] = number
-            if state >= groups.split:
+            if state >= order.split:
                 table.is_in_second[number] = True
-    if groups.split >= len(states):
-        num_first = num_found
-    second = _sort_groups(ids, table, num_first)
-    return ids, table.origins[:num_found].copy(), num_first, second
+    first, second = _sort_groups(ids, table, order.split)
+    return ids, table.origins[:num_found].copy(), first, second
 
 
 @jit
@@ -272,15 +274,15 @@ def _empty_table(room: int) -> _Table:
 @jit
 def _grown(table: _Table) -> _Table:
     """A full table with room for twice as many patches."""
-    size = len(table.hashes)
-    grown = _empty_table(2 * size)
-    grown.hashes[:size], grown.origins[:size] = table.hashes, table.origins
-    grown.is_in_second[:size] = table.is_in_second
-    for number in range(size):
+    grown = _empty_table(2 * len(table.hashes))
+    for number in range(len(table.hashes)):
         slot = _first_slot(grown, table.hashes[number])
         while grown.slots[slot] >= 0:
             slot = _next_slot(grown, slot)
         grown.slots[slot] = number
+        grown.hashes[number] = table.hashes[number]
+        grown.origins[number] = table.origins[number]
+        grown.is_in_second[number] = table.is_in_second[number]
     return grown
 
 
@@ -330,8 +332,15 @@ def _same(words: _Words, one: np.uint64, other: np.uint64, field: _WordsOfField)
 
 
 @jit
-def _sort_groups(ids: Ids, table: _Table, num_first: int) -> int:
-    """Renumber the first group's fields: those of that group only, then those of both."""
+def _sort_groups(ids: Ids, table: _Table, split: int) -> tuple[int, int]:
+    """Renumber the first group's fields: those of that group only, then those of both.
+
+    Returns the count of numbers in the first group, and the first number in the second.
+    """
+    num_first = 0  # numbers rise in the order in which patches were met
+    for state in range(split):
+        for place in range(ids.shape[1]):
+            num_first = max(num_first, ids[state, place] + 1)
     second = num_first
     for number in range(num_first):
         second -= table.is_in_second[number]
@@ -347,4 +356,4 @@ def _sort_groups(ids: Ids, table: _Table, num_first: int) -> int:
         for place in range(ids.shape[1]):
             if ids[state, place] < num_first:
                 ids[state, place] = renumbered[ids[state, place]]
-    return second
+    return num_first, second

@@ -39,6 +39,9 @@ LARGEST_SHARE = 0.5
 # made again in the backward pass, which is faster than keeping them, and takes no memory.
 _BLOCK_BYTES = 1 << 20
 
+# Frames through torch's convolutions at once without gradients; bounds memory.
+_FRAMES_AT_ONCE = 1024
+
 _Floats = NDArray[np.float32]
 
 
@@ -146,6 +149,12 @@ class Torso(nn.Sequential):
 
     def dense(self, frames: Tensor) -> Tensor:
         """The same features by torch's own convolutions."""
+        if torch.is_grad_enabled() or len(frames) <= _FRAMES_AT_ONCE:
+            return self._dense(frames)
+        starts = range(0, len(frames), _FRAMES_AT_ONCE)
+        return torch.cat([self._dense(frames[i : i + _FRAMES_AT_ONCE]) for i in starts])
+
+    def _dense(self, frames: Tensor) -> Tensor:
         seeing, *layers = self
         pixels = seeing(frames)
         if len(self.convolutions) > 1:
@@ -321,6 +330,9 @@ def _copy_rows(
             source = numbers[origins[row] + offsets[index]] - first
             largest = max(largest, source)
             source = min(source, last)  # reads nothing outside; the caller refuses the frames
+            if size == 1:  # bytes: a loop would take several times as long
+                patches[row, index] = below[source, 0]
+                continue
             begin = index * size
             for column in range(size):
                 patches[row, begin + column] = below[source, column]

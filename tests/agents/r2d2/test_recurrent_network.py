@@ -7,9 +7,9 @@ import pytest
 import torch
 from torch import nn
 
-from ezgreedy.agents.r2d2 import network as recurrent_network
 from ezgreedy.agents.r2d2.learner_settings import RecurrentNetworkSettings
 from ezgreedy.agents.r2d2.network import RecurrentNetwork, State
+from ezgreedy.learning import torso
 from ezgreedy.learning.settings import Convolution
 from support.windows import NETWORK
 
@@ -258,7 +258,7 @@ def test_padding_puts_the_odd_zero_last():
 def test_many_frames_at_once_are_looked_at_in_parts(monkeypatch):
     network, inputs = make(), make_inputs()
     whole, _ = network(*inputs)
-    monkeypatch.setattr(recurrent_network, "_FRAMES_AT_ONCE", 4)
+    monkeypatch.setattr(torso, "_FRAMES_AT_ONCE", 4)
     with torch.no_grad():
         parts, _ = network(*inputs)
     torch.testing.assert_close(parts, whole, rtol=0.0, atol=1e-6)

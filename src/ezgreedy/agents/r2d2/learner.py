@@ -178,7 +178,7 @@ class SequenceLearner:
             steps=steps,
             weights=self._tensor(batch.weights).float(),
             masks=self._masks(batch.masks[:, burn_in:end]),
-            fields=self._fields(frames, end + 1),
+            fields=self._fields(frames, is_seen[:, : end + 1]),
         )
 
     def state_dict(self) -> dict[str, Any]:
@@ -207,25 +207,36 @@ class SequenceLearner:
         generator = tensor_states.generators(self.seed, "parameters")["parameters"]
         return RecurrentNetwork(self.network_settings, generator).to(self.device)
 
-    def _fields(self, frames: Tensor, end: int) -> Fields | None:
-        """The distinct fields of all windows up to an observation, for both networks."""
-        burn_in = self.settings.burn_in
-        numbers = np.arange(len(frames) * frames.shape[1]).reshape(len(frames), -1).T
-        # Gradients flow to observations after the prefixes only.
-        rows = np.concatenate([numbers[burn_in:end], numbers[:burn_in]]).reshape(-1)
-        split = (end - burn_in) * len(frames)
-        return self.online.torso.fields(frames.flatten(0, 1), split, rows=rows, lanes=len(frames))
+    def _fields(self, frames: Tensor, is_seen: BoolArray) -> Fields | None:
+        """The distinct fields of all windows, for both networks.
+
+        Args:
+            frames: observations, [batch, ...].
+            is_seen: whether each of the first observations matters, [batch, ...].
+        """
+        burn_in, (size, steps) = self.settings.burn_in, is_seen.shape
+        numbers = np.arange(size * frames.shape[1]).reshape(size, -1)
+        # The first trained observation stands for those that do not matter.
+        numbers = np.where(is_seen, numbers[:, :steps], numbers[:, burn_in, None]).T
+        # Gradients flow to the observations after the prefixes only.
+        rows = np.concatenate([numbers[burn_in:], numbers[:burn_in]]).reshape(-1)
+        split = (steps - burn_in) * size
+        return self.online.torso.fields(frames.flatten(0, 1), split, rows=rows, lanes=size)
 
     def _look(self, network: RecurrentNetwork, windows: Windows) -> tuple[Tensor, Tensor]:
         """Features of the prefixes, without gradients, and of all later observations."""
-        burn_in, observations = self.settings.burn_in, windows.observations
-        if windows.fields is None:
+        burn_in, torso = self.settings.burn_in, network.torso
+        num_steps, batch_size = windows.observations.shape[:2]
+        if windows.fields is not None:
+            trained, prefixes = torso.of_fields(windows.fields)
+        else:
             with torch.no_grad():
-                prefixes = network.look(observations[:burn_in])
-            return prefixes, network.look(observations[burn_in:])
-        trained, prefixes = network.torso.of_fields(windows.fields)
-        shape = (observations.shape[1], network.torso.num_features)
-        return prefixes.view(burn_in, *shape), trained.view(len(observations) - burn_in, *shape)
+                prefixes = torso.dense(windows.observations[:burn_in].flatten(0, 1))
+            trained = torso.dense(windows.observations[burn_in:].flatten(0, 1))
+        return (
+            prefixes.view(burn_in, batch_size, torso.num_features),
+            trained.view(num_steps - burn_in, batch_size, torso.num_features),
+        )
 
     def _unroll(self, network: RecurrentNetwork, windows: Windows) -> Tensor:
         """Rescaled values from the first trained observation on, [T + 1, batch, heads, actions]."""

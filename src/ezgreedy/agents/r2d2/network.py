@@ -18,9 +18,6 @@ from ezgreedy.agents.r2d2.learner_settings import RecurrentNetworkSettings
 from ezgreedy.learning.torso import Torso
 from ezgreedy.replay.sequence_batch import NO_ACTION
 
-# Frames through the torso at once when there are no gradients; bounds memory.
-_FRAMES_AT_ONCE = 1024
-
 
 class State(NamedTuple):
     """LSTM state between two observations: [batch, memory] or [batch, heads, memory] each."""
@@ -195,10 +192,7 @@ class RecurrentNetwork(nn.Module):
             rule = f"have shape [T, batch, {', '.join(map(str, shape))}]"
             raise require.refuse("observations", rule, tuple(observations.shape))
         frames = observations.flatten(0, 1)
-        most = len(frames) if torch.is_grad_enabled() else _FRAMES_AT_ONCE
-        parts = [frames[i : i + most] for i in range(0, len(frames), most)] or [frames]
-        features = torch.cat([self.torso(part) for part in parts])
-        return features.view(*observations.shape[:2], self.torso.num_features)
+        return self.torso(frames).view(*observations.shape[:2], self.torso.num_features)
 
     def values(
         self, features: Tensor, actions: Tensor, rewards: Tensor, state: State
