@@ -33,7 +33,7 @@ from ezgreedy.runs.process_setup import prepare_process
 
 GAMES = ("Breakout", "Freeway", "MontezumaRevenge", "MsPacman", "Pong", "UpNDown")
 BATCH, PREFIX, LENGTH, NUM_ACTIONS, LANES = 4, 20, 80, 18, 16
-SIZE, STEPS, TURNS = 512, PREFIX + LENGTH, 7
+SIZE, STEPS, TURNS = 512, PREFIX + LENGTH, 5
 # Name of what is measured: number of lanes.
 ACTING = {"acting, 16 lanes": 16, "acting, 4 lanes": 4, "acting, 1 lane": 1}
 
