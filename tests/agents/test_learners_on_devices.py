@@ -1,7 +1,8 @@
 """Learners on a device and on the processor learn the same, up to rounding.
 
 `make test-cuda` runs these tests on a GPU. Without one they run on the processor, where Rainbow
-takes the path of other devices: autograd and torch's Adam instead of gradients written out.
+takes the path of other devices: autograd and torch's Adam instead of gradients written out. So does
+R2D2 on frames in colour: torch's convolutions instead of distinct fields.
 """
 
 from dataclasses import replace
@@ -14,7 +15,7 @@ from ezgreedy.agents.r2d2.learner import SequenceLearner
 from ezgreedy.agents.rainbow.learner import Learner
 from ezgreedy.agents.rainbow.learner_settings import LearnerSettings, NetworkSettings
 from ezgreedy.agents.registry import load_policy
-from ezgreedy.learning.settings import MINATAR_TORSO
+from ezgreedy.learning.settings import MINATAR_TORSO, Convolution
 from ezgreedy.learning.tensor_states import as_arrays, as_tensors
 from ezgreedy.replay.transition_replay import Batch
 from ezgreedy.runs.training import Training
@@ -65,6 +66,25 @@ def recurrent(device=None):
     return SequenceLearner(RECURRENT, SETTINGS, RETURNS, seed=0, device=device or "cpu")
 
 
+def in_colour(device=None):
+    """A learner on a device, or the reference, for codes of colours."""
+    torso = (Convolution(6, 4, 2), Convolution(8, 3))
+    network = replace(RECURRENT, input_shape=(3, 24, 20), torso=torso, has_codes=True)
+    network = replace(network, largest_pixel=255.0)
+    learner = SequenceLearner(network, SETTINGS, RETURNS, seed=0, device=device or "cpu")
+    if device is not None:
+        learner.online.torso.largest_share = learner.target.torso.largest_share = 0.0
+    return learner
+
+
+def codes(seed):
+    """Windows in colour, in coarse blocks, so that fields repeat."""
+    batch = random_batch(seed, shape=(1, 3, 2))
+    drawn = np.random.default_rng(seed).integers(0, 500, batch.observations.shape)
+    blocks = drawn.repeat(8, axis=3).repeat(10, axis=4)
+    return batch._replace(observations=blocks.astype(np.uint16))
+
+
 def assert_close(state, other):
     """Nested states whose numbers agree up to rounding."""
     if isinstance(state, dict):
@@ -75,7 +95,16 @@ def assert_close(state, other):
     np.testing.assert_allclose(state, other, rtol=2e-3, atol=2e-5)
 
 
-KINDS = {"rainbow": (rainbow, transitions), "r2d2": (recurrent, random_batch)}
+KINDS = {
+    "rainbow": (rainbow, transitions),
+    "r2d2": (recurrent, random_batch),
+    "r2d2 in colour": (in_colour, codes),
+}
+
+
+def test_the_reference_in_colour_shares_fields():
+    assert in_colour().windows(codes(0)).fields is not None
+    assert in_colour("cpu").windows(codes(0)).fields is None
 
 
 @on_devices

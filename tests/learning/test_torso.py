@@ -167,6 +167,8 @@ def test_some_torsos_always_or_never_take_torch_s_convolutions():
     assert make("DER", padding="same").fields(torch.zeros_like(frames)) is None
     assert Torso(BYTES, MINATAR_TORSO).fields(torch.zeros_like(frames)) is None
     assert make("DER").fields(torch.zeros(2, 4, 84, 84)) is None
+    # And other devices; this one stands for them.
+    assert make("DER").fields(frames.to("meta")) is None
 
 
 def test_each_plane_of_codes_is_seen_as_three_of_colour(states_of):
