@@ -62,7 +62,9 @@ def test_bad_input_is_one_line_and_exit_code_2(
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("arguments", [["--seeds", "two"], ["--quick", "--full"]])
+@pytest.mark.parametrize(
+    "arguments", [["--seeds", "two"], ["--quick", "--full"], ["--thorough", "--full"]]
+)
 def test_arguments_that_do_not_parse_exit_with_2(arguments: list[str]) -> None:
     with pytest.raises(SystemExit) as stop:
         main(["reproduce", *arguments])

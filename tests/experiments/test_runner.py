@@ -233,6 +233,33 @@ def test_a_quick_look_is_smaller(tmp_path: Path) -> None:
     assert summary(tmp_path)["command"] == "ezgreedy reproduce tiny --quick"
 
 
+def test_a_thorough_run_continues_a_default_one_and_compares_the_two(
+    whole: Path, tmp_path: Path
+) -> None:
+    thorough = replace(TINY, num_thorough_seeds=6)
+    assert reproduce([thorough], Plan(tmp_path)) == 0
+    before = (tmp_path / "tiny" / "results.jsonl").read_bytes()
+    assert "tables" not in summary(tmp_path)
+    assert reproduce([thorough], Plan(tmp_path, scale="thorough", resumes=True)) == 0
+    assert (tmp_path / "tiny" / "results.jsonl").read_bytes().startswith(before)
+    found, default = summary(tmp_path), summary(whole)
+    assert (found["seeds"], found["command"]) == (6, "ezgreedy reproduce tiny --thorough")
+    (table,) = found["tables"]
+    assert table["columns"][2:] == ["4 seeds", "all 6 seeds"]
+    rows = {row[1]: row[2:] for row in table["rows"]}
+    numbers = [content["claims"][0]["numbers"] for content in (default, found)]
+    assert rows["shift 0"] == [number["shift 0"] for number in numbers]
+    assert rows["shift 0"][0] != rows["shift 0"][1]
+    assert rows["verdict"][1] == found["claims"][0]["verdict"]
+
+
+def test_without_a_number_of_its_own_a_thorough_run_has_the_default_seeds() -> None:
+    assert TINY.num_seeds_at("thorough") == TINY.num_seeds
+    assert TINY.settings_at("thorough") == TINY.settings
+    with pytest.raises(ValueError, match="num_thorough_seeds must be at least 4; got 3"):
+        replace(TINY, num_thorough_seeds=3)
+
+
 def refused(plan: Plan, message: str, experiment: Any = TINY) -> None:
     """The plan is refused with this message, and nothing of what is there changes."""
     before = {file: file.read_bytes() for file in plan.out.rglob("*") if file.is_file()}

@@ -35,6 +35,14 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         help="run smaller versions, for a first look",
     )
     scale.add_argument(
+        "--thorough",
+        dest="scale",
+        action="store_const",
+        const="thorough",
+        help="run more seeds than the paper, for narrow intervals; continues a default run with "
+        "--resume",
+    )
+    scale.add_argument(
         "--full",
         dest="scale",
         action="store_const",

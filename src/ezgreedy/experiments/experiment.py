@@ -16,7 +16,7 @@ from ezgreedy.findings.claims import Statement, Summary
 from ezgreedy.packages import require_installed
 
 Settings = Mapping[str, Any]
-Scale = Literal["quick", "paper", "full"]
+Scale = Literal["quick", "paper", "thorough", "full"]
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,8 @@ class Experiment:
         full: settings that differ in a full run, where the default is below the paper's scale.
         num_seeds: the paper's number of seeds.
         num_quick_seeds: number of seeds of a quick run.
+        num_thorough_seeds: number of seeds of a thorough run, which has the default settings, so
+            that it can continue a default run; `num_seeds` if None.
         cost_seconds: estimated time on one core with the paper's seeds.
         cells: settings ↦ the grid of conditions.
         run_seed: (settings updated with the cell's, seed) ↦ the result, as JSON values; missing
@@ -81,6 +83,7 @@ class Experiment:
     quick: Settings = field(default_factory=dict)
     full: Settings = field(default_factory=dict)
     num_quick_seeds: int = 2
+    num_thorough_seeds: int | None = None
     statements: Sequence[Statement] = ()
     extra: str = ""
     modules: Sequence[str] = ()
@@ -90,6 +93,8 @@ class Experiment:
             raise require.refuse("id", "be lower-case words joined by hyphens", self.id)
         require.integer("num_seeds", self.num_seeds, least=1)
         require.integer("num_quick_seeds", self.num_quick_seeds, least=1)
+        if self.num_thorough_seeds is not None:
+            require.integer("num_thorough_seeds", self.num_thorough_seeds, least=self.num_seeds)
         for name in (*self.quick, *self.full):
             require.one_of("setting of quick or full", name, tuple(self.settings))
         if bool(self.extra) != bool(self.modules):
@@ -110,12 +115,14 @@ class Experiment:
         require_installed(self.id, self.modules, f"study,{self.extra}")
 
     def settings_at(self, scale: Scale) -> dict[str, Any]:
-        """All settings of a quick, a default or a full run."""
-        changes: dict[str, Settings] = {"quick": self.quick, "paper": {}, "full": self.full}
-        return {**self.settings, **changes[scale]}
+        """All settings of a run at this scale."""
+        changes: dict[str, Settings] = {"quick": self.quick, "full": self.full}
+        return {**self.settings, **changes.get(scale, {})}
 
     def num_seeds_at(self, scale: Scale) -> int:
-        """The default number of seeds."""
+        """The number of seeds of a run at this scale."""
+        if scale == "thorough" and self.num_thorough_seeds is not None:
+            return self.num_thorough_seeds
         return self.num_quick_seeds if scale == "quick" else self.num_seeds
 
 

@@ -10,7 +10,7 @@ conclusions are ever overwritten.
 import json
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from ezgreedy import __version__
 from ezgreedy import requirements as require
 from ezgreedy.experiments.experiment import Cell, Experiment, Record, Scale, Settings
 from ezgreedy.experiments.workers import Job, Outcome, WorkerDied, Workers
-from ezgreedy.findings.claims import Summary
+from ezgreedy.findings.claims import Number, Summary, Table
 from ezgreedy.findings.finding import Finding, write_finding
 from ezgreedy.named_settings import split_change, with_change
 from ezgreedy.results.store import (
@@ -35,6 +35,10 @@ SETTINGS_FILE = EXPERIMENT_FILE
 RESULTS_FILE = "results.jsonl"
 
 _FAILURES_TOLD = 10
+_NUMBERS_COMPARED = 3  # of a claim that does not name its key numbers
+
+# Settings of earlier results that no job ever depended on.
+_RETIRED = ("bootstrap_seed",)
 
 # Settings of earlier results that no job ever depended on.
 _RETIRED = ("bootstrap_seed",)
@@ -46,7 +50,7 @@ class Plan:
 
     Args:
         out: the directory that holds the experiments' directories.
-        scale: quick, the paper's, or full.
+        scale: quick, the paper's, thorough, or full.
         num_seeds: number of seeds of every experiment; each experiment's own number if None.
         num_processes: number of jobs that run at once.
         resumes: whether to continue what `out` already holds.
@@ -278,6 +282,8 @@ def _conclude(run: PlannedRun, report: ProgressBar) -> None:
     """Makes the summary and the figures from the stored results."""
     records, seconds = _records(run)
     summary = run.experiment.summarise(run.settings, records)
+    if run.num_seeds > run.experiment.num_seeds:
+        summary = with_fewer_seeds(run.experiment, run.settings, records, summary)
     files = run.experiment.draw(run.settings, summary, run.directory)
     finding = Finding(
         id=run.experiment.id,
@@ -293,6 +299,28 @@ def _conclude(run: PlannedRun, report: ProgressBar) -> None:
     )
     write_finding(finding, run.directory)
     report.say(f"{run.experiment.id}: {_verdicts(summary)} ({run.directory})")
+
+
+def with_fewer_seeds(
+    experiment: Experiment, settings: Settings, records: Sequence[Record], summary: Summary
+) -> Summary:
+    """A summary with a table that sets it beside that of the experiment's own number of seeds."""
+    num_seeds = experiment.num_seeds
+    fewer = experiment.summarise(settings, [r for r in records if r.seed < num_seeds])
+    rows: list[list[Number]] = []
+    for claim, other in zip(summary.claims, fewer.claims, strict=True):
+        rows.append([claim.claim, "verdict", *(str(c.verdict or "none") for c in (other, claim))])
+        for name in claim.key_numbers or list(claim.numbers)[:_NUMBERS_COMPARED]:
+            rows.append(["", name, other.numbers.get(name, "–"), claim.numbers[name]])
+    all_seeds = f"all {1 + max(record.seed for record in records)} seeds"
+    table = Table(
+        "Does the number of seeds matter?",
+        ["claim", "number", f"{num_seeds} seeds", all_seeds],
+        rows,
+        f"{num_seeds} seeds are the default: the paper's number where it gives one. Other numbers "
+        "and the figures are of all seeds.",
+    )
+    return replace(summary, tables=[*summary.tables, table])
 
 
 def _records(run: PlannedRun) -> tuple[list[Record], float]:
