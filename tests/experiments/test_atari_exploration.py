@@ -83,10 +83,14 @@ def test_without_the_emulator_it_says_what_to_install(tmp_path, monkeypatch, cap
 
 def test_the_grid_is_every_game_at_every_epsilon_with_every_policy():
     experiment = registry.experiments()[ID]
-    cells = experiment.cells(experiment.settings)
-    assert len(cells) == 57 * 2 * (1 + 3 * 2)
-    assert len({cell.name for cell in cells}) == len(cells)
-    assert "Freeway, ε = 0.1, μ = 1.5, n ≤ 10,000" in {cell.name for cell in cells}
+    for scale, num_mus, name in (
+        ("paper", 1, "Freeway, ε = 0.1, μ = 2, n ≤ 10,000"),
+        ("full", 3, "Freeway, ε = 0.1, μ = 1.5, n ≤ 10,000"),
+    ):
+        cells = experiment.cells(experiment.settings_at(scale))
+        assert len(cells) == 57 * 2 * (1 + num_mus * 2)
+        assert len({cell.name for cell in cells}) == len(cells)
+        assert name in {cell.name for cell in cells}
 
 
 @pytest.mark.parametrize(

@@ -104,6 +104,9 @@ def _claim_by_sign_test(found: Found, epsilon: float, name: str) -> Claim:
             numbers[f"{policy}: p, adjusted"] = told[f"{name}_adjusted_p"]
         surely = f"{told[f'{name}_surely_up']} / {told[f'{name}_surely_down']}"
         numbers[f"{policy}: games {word} / {other} by themselves"] = surely
+        if name != "first":
+            lives = f"{told['lives_up']} / {told['lives_down']}"
+            numbers[f"{policy}: games with more / fewer lives lost per step"] = lives
         if epsilon < 1.0:
             numbers[f"{policy}: share of exploratory steps"] = share(epsilon, law)
     readings: dict[str, Side] = {

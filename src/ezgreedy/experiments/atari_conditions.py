@@ -173,6 +173,8 @@ def _overall(
             f"{name}_surely_up": signs.count(1),
             f"{name}_surely_down": signs.count(-1),
         }
+    lives = sign_test([entry["more_lives_lost_per_1000_steps"].value for entry in entries])
+    told |= {"lives_up": lives.num_up, "lives_down": lives.num_down}
     for measure in ("cells", "memories"):
         ratios = [
             entry[measure].value / other[measure].value

@@ -22,10 +22,10 @@ from ezgreedy.games.atari.atari57 import game, games
 SETTINGS: dict[str, Any] = {
     "games": list(games()),
     "epsilons": [1.0, 0.1],
-    "mus": [1.5, 2.0, 3.0],
+    "mus": [2.0],
     "caps": [100, 10_000],  # Paper: 100 for Rainbow, else 10,000
     "judged_mu": 2.0,  # Paper: μ = 2 in all but the ablations
-    "num_steps": 5000,  # agent steps of four frames each, then to the episode's end
+    "num_steps": 2000,  # agent steps of four frames each, then to the episode's end
     "most_episode_frames": 108_000,  # half an hour, as for Rainbow
 }
 
@@ -112,14 +112,15 @@ EXPERIMENT = Experiment(
         "caps": [100],
         "num_steps": 500,
     },
-    full={"num_steps": 100_000},
-    num_seeds=5,
+    full={"num_steps": 100_000, "mus": [1.5, 2.0, 3.0]},
+    num_seeds=10,
+    num_thorough_seeds=20,
     statements=(
         FREEWAY_REWARDS,
         *(s for epsilon in SETTINGS["epsilons"] for s in statements(epsilon).values()),
     ),
     num_quick_seeds=3,
-    cost_seconds=14_400.0,
+    cost_seconds=9_000.0,
     cells=cells,
     run_seed=run_seed,
     summarise=summarise,
