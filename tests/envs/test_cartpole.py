@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 from dm_control import suite
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ezgreedy import Zeta
@@ -166,3 +166,27 @@ def test_a_pole_left_alone_keeps_hanging():
     for _ in range(cartpole.STEP_LIMIT):
         *state, _, _ = cartpole.step(*state, 1)
     np.testing.assert_allclose(state, [0.0, math.pi, 0.0, 0.0], atol=1e-9)
+
+
+@settings(deadline=None)  # the first call compiles
+@given(coordinates, st.integers(-3, 3))
+def test_the_observed_state_is_the_state_with_one_turn_of_the_pole(state, turns):
+    x, theta, *speeds = state
+    seen = cartpole.observe_state(x, theta + turns * 2 * math.pi, *speeds)
+    assert (seen[0], *seen[2:]) == (x, *speeds)
+    assert -math.pi - 1e-9 <= seen[1] <= math.pi + 1e-9
+    np.testing.assert_allclose(
+        [math.cos(seen[1]), math.sin(seen[1])], [math.cos(theta), math.sin(theta)], atol=1e-12
+    )
+
+
+def test_the_environment_observes_its_state_if_asked():
+    env, usual = CartPoleSwingUpSparse(observes="state"), CartPoleSwingUpSparse()
+    env.reset(seed=3)
+    usual.reset(seed=3)
+    for action in [2, 2, 0, 1]:
+        x, theta, *speeds = env.step(action)[0]
+        expected = [x, math.cos(theta), math.sin(theta), *speeds]
+        np.testing.assert_allclose(usual.step(action)[0], expected, atol=1e-12)
+    with pytest.raises(ValueError, match="observes must be one of"):
+        CartPoleSwingUpSparse(observes="pixels")

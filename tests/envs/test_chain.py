@@ -39,6 +39,15 @@ def test_right_moves_on_for_nothing_and_down_ends_with_the_reward():
     assert env.step(DOWN)[:3] == (1000, 3.0, True)
 
 
+def test_the_action_that_terminates_can_be_the_other_one():
+    env, mirrored = Chain(8), Chain(8, down=0)
+    for state in range(8):
+        for action in (RIGHT, DOWN):
+            assert mirrored.transition(state, 1 - action) == env.transition(state, action)
+    with pytest.raises(ValueError, match="down must be at most 1; got 2"):
+        Chain(8, down=2)
+
+
 def test_right_of_the_last_state_there_is_nothing():
     env = Chain(length=5)
     env.reset()

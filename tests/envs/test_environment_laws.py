@@ -10,14 +10,26 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
-from ezgreedy.envs import ENVIRONMENTS, cartpole, chain, grid_world, mountain_car, register
+from ezgreedy.envs import (
+    ENVIRONMENTS,
+    cartpole,
+    chain,
+    grid_world,
+    mountain_car,
+    obstacle_maps,
+    register,
+)
 
 NAMES = sorted(ENVIRONMENTS)
-WITH_RANDOM_STARTS = ["ezgreedy/CartPoleSwingUpSparse-v0", "ezgreedy/MountainCarSparse-v0"]
+CARS = ["ezgreedy/MountainCarDense-v0", "ezgreedy/MountainCarSparse-v0"]
+WITH_RANDOM_STARTS = ["ezgreedy/CartPoleSwingUpSparse-v0", *CARS]
 # For each limited environment the limit its kernels use, and an action that never terminates.
 LIMITED = {
     "ezgreedy/GridWorld-v0": (grid_world.STEP_LIMIT, grid_world.UP),
-    "ezgreedy/MountainCarSparse-v0": (mountain_car.STEP_LIMIT, mountain_car.COAST),
+    "ezgreedy/MineField-v0": (obstacle_maps.STEP_LIMIT, grid_world.UP),
+    "ezgreedy/TurningMaze-v0": (obstacle_maps.STEP_LIMIT, grid_world.LEFT),
+    "ezgreedy/RepeatedActions-v0": (obstacle_maps.STEP_LIMIT, grid_world.UP),
+    **dict.fromkeys(CARS, (mountain_car.STEP_LIMIT, mountain_car.COAST)),
     "ezgreedy/CartPoleSwingUpSparse-v0": (cartpole.STEP_LIMIT, 1),
 }
 
@@ -30,7 +42,8 @@ TERMINATING = {
     "ezgreedy/Mines-v0": [grid_world.DOWN] * 3,
     "ezgreedy/GridWorld-v0": [grid_world.DOWN] * 19 + [grid_world.RIGHT] * 9,
     "ezgreedy/GridWorldDown-v0": [grid_world.DOWN] * 22,
-    "ezgreedy/MountainCarSparse-v0": [mountain_car.FORTH],
+    "ezgreedy/RepeatedActions-v0": [grid_world.DOWN] * 19 + [grid_world.RIGHT] * 9,
+    **{name: [mountain_car.FORTH] for name in CARS},
 }
 
 every_environment = pytest.mark.parametrize("name", NAMES)
@@ -158,7 +171,7 @@ def test_a_step_needs_a_running_episode(name):
 def test_no_step_follows_the_one_that_terminates(name):
     env = make(name).unwrapped
     env.reset(seed=0)
-    if name == "ezgreedy/MountainCarSparse-v0":
+    if name in CARS:
         env.position, env.velocity = 0.49, 0.07
     ends = [env.step(action)[2] for action in TERMINATING[name]]
     assert ends == [False] * (len(ends) - 1) + [True]
@@ -169,10 +182,11 @@ def test_no_step_follows_the_one_that_terminates(name):
 
 
 @every_environment
-@pytest.mark.parametrize("action", [-1, 4, 2**70])
+@pytest.mark.parametrize("action", [-1, "number of actions", 2**70])
 def test_an_action_outside_the_space_is_refused_and_changes_nothing(name, action):
     env = make(name).unwrapped
     env.reset(seed=0)
+    action = int(env.action_space.n) if isinstance(action, str) else action
     untouched = copy.deepcopy(env)
     with pytest.raises(ValueError, match="action must be at"):
         env.step(action)

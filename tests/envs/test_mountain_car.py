@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 from ezgreedy.envs import mountain_car
-from ezgreedy.envs.mountain_car import BACK, FORTH, MountainCarSparse
+from ezgreedy.envs.mountain_car import BACK, FORTH, MountainCar
 
 
 def gymnasium_step(env, position, velocity, action):
@@ -33,7 +33,7 @@ def test_one_step_is_gymnasium_s_from_anywhere():
 
 
 def test_equal_seeds_play_the_same_episodes_as_gymnasium():
-    ours, theirs = MountainCarSparse(), gymnasium.make("MountainCar-v0").unwrapped
+    ours, theirs = MountainCar(), gymnasium.make("MountainCar-v0").unwrapped
     for seed in range(20):
         first, expected = ours.reset(seed=seed)[0], theirs.reset(seed=seed)[0]
         assert np.array_equal(first.astype(np.float32), expected)
@@ -42,7 +42,7 @@ def test_equal_seeds_play_the_same_episodes_as_gymnasium():
 
 
 def test_only_reaching_the_goal_pays():
-    env = MountainCarSparse()
+    env = MountainCar()
     observation, _ = env.reset(seed=0)
     rewards, terminated = [], False
     while not terminated:
@@ -55,14 +55,33 @@ def test_only_reaching_the_goal_pays():
     assert observation[0] >= 0.5
 
 
+def test_the_dense_version_pays_what_gymnasium_s_pays():
+    ours = gymnasium.make("ezgreedy/MountainCarDense-v0").unwrapped
+    theirs = gymnasium.make("MountainCar-v0").unwrapped
+    observation, _ = ours.reset(seed=0)
+    theirs.reset(seed=0)
+    steps, terminated = 0, False
+    while not terminated:
+        action = FORTH if observation[1] >= 0.0 else BACK
+        observation, reward, terminated, _, _ = ours.step(action)
+        assert (reward, terminated) == theirs.step(action)[1:3]
+        steps += 1
+    assert 100 < steps < 200
+
+
+def test_unknown_rewards_are_refused():
+    with pytest.raises(ValueError, match="rewards must be one of 'sparse', 'dense'; got 'shaped'"):
+        MountainCar(rewards="shaped")
+
+
 def test_full_throttle_alone_never_climbs_the_hill():
-    env = MountainCarSparse()
+    env = MountainCar()
     env.reset(seed=0)
     assert not any(env.step(FORTH)[2] for _ in range(1000))
 
 
 def test_first_states_fill_their_interval_at_rest():
-    env = MountainCarSparse()
+    env = MountainCar()
     starts = np.array([env.reset(seed=seed)[0] for seed in range(500)])
     assert not starts[:, 1].any()
     assert -0.6 <= starts[:, 0].min() < -0.59
@@ -70,8 +89,8 @@ def test_first_states_fill_their_interval_at_rest():
 
 
 def test_episodes_can_begin_in_one_place():
-    env = MountainCarSparse(first_position=-0.5)
+    env = MountainCar(first_position=-0.5)
     for seed in (0, 1):
         assert env.reset(seed=seed)[0].tolist() == [-0.5, 0.0]
     with pytest.raises(ValueError, match="first_position must lie in"):
-        MountainCarSparse(first_position=0.7)
+        MountainCar(first_position=0.7)

@@ -6,17 +6,24 @@ import numpy as np
 import pytest
 
 from ezgreedy.cli import main
-from ezgreedy.experiments import appendix_domains, fig3_cartpole, fig3_mountaincar
+from ezgreedy.experiments import (
+    appendix_domains,
+    appendix_mountaincar_dense,
+    fig3_cartpole,
+    fig3_mountaincar,
+    linear_study,
+)
 from ezgreedy.experiments.experiment import Record
 
 CAR, POLE = fig3_mountaincar.EXPERIMENT, fig3_cartpole.EXPERIMENT
+DENSE = appendix_mountaincar_dense.EXPERIMENT
 
 
 @pytest.fixture(scope="module")
 def summaries(tmp_path_factory):
     """What a quick look gives, through the command line."""
     out = tmp_path_factory.mktemp("out")
-    ids = ["fig3-mountaincar", "fig3-cartpole", "appendix-domains"]
+    ids = ["fig3-mountaincar", "fig3-cartpole", "appendix-domains", DENSE.id]
     assert main(["reproduce", *ids, "--quick", "--jobs", "1", "--out", str(out)]) == 0
     found = {}
     for name in ids:
@@ -78,9 +85,12 @@ def made_up(experiment, returns, first_visit, diverged_in=None):
         if cell.settings["kind"] == "learning":
             value = returns[policy]
             value = value[cell.name.split(", ")[1]] if isinstance(value, dict) else value
+            merged = {**experiment.settings, **cell.settings}
+            block = linear_study.block_of(merged)
+            num_blocks = merged["num_episodes"] // block
             result = {
-                "returns": [value] * 60,
-                "lengths": [10] * 60,
+                "returns": [value * block] * num_blocks,
+                "lengths": [10 * block] * num_blocks,
                 "diverged_in": diverged_in,
                 "final_step_size": 0.1,
             }
@@ -103,7 +113,7 @@ def test_verdicts_follow_the_numbers():
     assert verdicts(CAR, bad, more) == ["undecided", "contradicted"]
     worse = {"eps": 0.9, "ez": 0.1}
     assert verdicts(CAR, worse, more)[0] == "contradicted"
-    split = {"eps": 1.0, "ez": {"full": 1.0, "pairs": 9.0}}
+    split = {"eps": 1.0, "ez": {"full": 1.0, "pairs": 9.0, "state": 9.0}}
     assert verdicts(POLE, split, fewer) == ["reading-dependent", "reproduced"]
 
 
@@ -116,6 +126,31 @@ def test_diverged_runs_are_counted_and_never_plotted():
     label = f"{fig3_cartpole.BASES['pairs']}: diverged runs, εz-greedy"
     assert summary.claims[0].numbers[label] == 5
     assert not summary.blocks
+
+
+def test_dense_mountain_car_is_judged_by_how_soon_episodes_are_short() -> None:
+    settings = DENSE.settings
+    assert appendix_mountaincar_dense.episodes_to_solve([900] * 5 + [150] * 20, settings) == 6
+    assert appendix_mountaincar_dense.episodes_to_solve([250, 150] * 20, settings) is None
+
+    def verdicts(eps, ez, num_seeds=100):
+        records = []
+        for cell in DENSE.cells(settings):
+            slow = eps if cell.settings["policy"] == "eps" else ez
+            result = {"lengths": [1000] * slow + [150] * (50 - slow), "diverged_in": None}
+            seeds = range(num_seeds)
+            records += [Record(cell.name, cell.settings, seed, result) for seed in seeds]
+        return [claim.verdict for claim in DENSE.summarise(settings, records).claims]
+
+    assert verdicts(10, 10) == ["reproduced", "reproduced"]
+    assert verdicts(10, 10, num_seeds=30)[0] == "undecided"
+    assert verdicts(30, 40) == ["contradicted", "contradicted"]
+
+
+def test_a_quick_look_at_dense_mountain_car_has_both_sentences(summaries):
+    summary = summaries["appendix-mountaincar-dense"]
+    assert len(summary["claims"]) == 2
+    assert len(summary["claims"][0]["controls"]) == 1
 
 
 def test_a_seed_decides_its_result_and_settings_matter():
@@ -142,6 +177,18 @@ def test_a_seed_decides_its_result_and_settings_matter():
     for name, value in changes.items():
         assert CAR.run_seed({**settings, name: value}, 1) != result, name
     assert CAR.run_seed(settings, 2) != result
+
+
+def test_results_add_up_blocks_of_episodes_and_means_are_those_of_episodes():
+    settings = {"num_episodes": 7, "num_curve_points": 3}
+    assert linear_study.block_of(settings) == 2
+    sums = linear_study._block_sums([1, 0, 0, 1, 1, 1, 0], 2)
+    assert sums == [1, 1, 2, 0]
+    entries = [{"returns": sums, "diverged_in": None}, {"returns": [1], "diverged_in": 1}]
+    blocks = linear_study.finished(entries, settings)
+    assert blocks.tolist() == [[0.5, 0.5, 1.0, 0.0]]
+    assert linear_study.mean_of(blocks, settings).tolist() == [pytest.approx(4 / 7)]
+    assert linear_study.mean_of(blocks, settings, 4).tolist() == [0.5]
 
 
 def test_the_trials_of_a_map_are_dealt_out_until_there_are_enough():

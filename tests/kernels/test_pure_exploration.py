@@ -12,15 +12,16 @@ from ezgreedy.analysis.environment_walks import first_visits
 from ezgreedy.envs.cartpole import CartPoleSwingUpSparse
 from ezgreedy.envs.deep_sea import DeepSea
 from ezgreedy.envs.grid_world import GridWorld
-from ezgreedy.envs.mountain_car import MountainCarSparse
+from ezgreedy.envs.mountain_car import MountainCar
+from ezgreedy.envs.obstacle_maps import mine_field, repeated_actions, turning_maze
 from ezgreedy.kernels.policies import exploration
 from ezgreedy.kernels.pure_exploration import (
     Axis,
     binned_first_visits,
     deep_sea_first_visits,
-    grid_world_first_visits,
+    finite_first_visits,
 )
-from ezgreedy.kernels.q_learning_runs import GridRoom, sea_of
+from ezgreedy.kernels.q_learning_runs import finite_task, sea_of
 from ezgreedy.kernels.sarsa_runs import Domain
 
 SEED = 5
@@ -58,14 +59,29 @@ def test_deep_sea(law, carries, num_steps) -> None:
 
 @switches
 @pytest.mark.parametrize("num_steps", [7, 400])
-def test_grid_world(law, carries, num_steps) -> None:
+@pytest.mark.parametrize("goal", [None, (5, 4)])
+def test_grid_world(law, carries, num_steps, goal) -> None:
     size = 7
-    expected = plain_walks(lambda: GridWorld(size, (1, 3), None), 4, law, carries, num_steps)
+    expected = plain_walks(lambda: GridWorld(size, (1, 3), goal), 4, law, carries, num_steps)
     for lane in range(3):
-        first = grid_world_first_visits(
-            SEED, lane, GridRoom(size, 1, 3), exploration(1.0, law, carries), num_steps
+        task = finite_task(GridWorld(size, (1, 3), goal))
+        first = finite_first_visits(SEED, lane, task, exploration(1.0, law, carries), num_steps)
+        np.testing.assert_array_equal(first, expected[lane])
+
+
+@switches
+@pytest.mark.parametrize(
+    "make", [mine_field, turning_maze, repeated_actions], ids=lambda make: make.__name__
+)
+def test_grid_maps(law, carries, make) -> None:
+    env = make()
+    expected = plain_walks(make, env.num_actions, law, carries, 1500)
+    for lane in range(3):
+        first = finite_first_visits(
+            SEED, lane, finite_task(env), exploration(1.0, law, carries), 1500
         )
-        np.testing.assert_array_equal(first.ravel(), expected[lane])
+        np.testing.assert_array_equal(first, expected[lane])
+        assert (first == 1500).any()
 
 
 class States(ObservationWrapper):
@@ -101,7 +117,7 @@ def makes_lanes(make, first_lane):
 def test_mountain_car(law, carries) -> None:
     axes = (Axis(0, -1.2, 0.6, 12), Axis(1, -0.07, 0.07, 12))
     bins = Bins((1, 0), (-0.07, -1.2), (0.07, 0.6), (12, 12), (False, False))
-    make = makes_lanes(MountainCarSparse, first_lane=3)
+    make = makes_lanes(MountainCar, first_lane=3)
     expected = plain_walks(make, 3, law, carries, 4000, bins, first_lane=3)
     fast = binned_first_visits(
         Domain.MOUNTAIN_CAR, exploration(1.0, law, carries), axes, 4000, range(3, 6), SEED

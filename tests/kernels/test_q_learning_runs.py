@@ -9,19 +9,21 @@ from gymnasium.wrappers import TimeLimit
 from ezgreedy.agents.q_learning import QLearning, greedy_return
 from ezgreedy.envs.chain import Chain
 from ezgreedy.envs.deep_sea import DeepSea
+from ezgreedy.envs.grid_map import GridMap
 from ezgreedy.envs.grid_world import GridWorld
+from ezgreedy.envs.obstacle_maps import turning_maze
 from ezgreedy.exploration.durations import Fixed, Geometric, PlusOne, Zeta
 from ezgreedy.exploration.ez_greedy import EZGreedy
 from ezgreedy.kernels.policies import exploration
 from ezgreedy.kernels.q_learning_runs import (
     NO_LIMIT,
     Budget,
-    GridRoom,
+    finite_task,
     leads_to_treasure,
     rule,
     run_chain,
     run_deep_sea,
-    run_grid_world,
+    run_finite,
     sea_of,
 )
 from support.q_learning_twin import train
@@ -67,15 +69,17 @@ def check(run, kernel):
 @switches
 @pytest.mark.parametrize("initial_value", [0.0, 1.0])
 def test_the_chain_kernel_is_the_plain_loop(law, carries, ties, initial_value) -> None:
-    run, _ = twin(Chain(7), law, carries, ties, initial_value=initial_value)
+    env = Chain(7, down=0 if carries else 1)
+    run, _ = twin(env, law, carries, ties, initial_value=initial_value)
     result = check(
         run,
         lambda budget: run_chain(
-            3, 7, exploration(0.3, law, carries), rule(0.5, 0.9, initial_value, ties), budget
+            3, env, exploration(0.3, law, carries), rule(0.5, 0.9, initial_value, ties), budget
         ),
     )
-    assert result.num_episodes == len(run.discounted_returns)
-    assert result.mean_return == sum(run.discounted_returns) / result.num_episodes
+    assert result.returns.tolist() == run.discounted_returns
+    assert result.rewards.tolist() == run.returns
+    assert result.mean_return == pytest.approx(np.mean(run.discounted_returns))
 
 
 @switches
@@ -98,16 +102,40 @@ def test_the_deep_sea_kernel_is_the_plain_loop(law, carries, ties, cost_on) -> N
 def test_the_grid_world_kernel_is_the_plain_loop(law, carries, ties) -> None:
     env = TimeLimit(GridWorld(5, (1, 2), (3, 4)), LIMIT)
     run, _ = twin(env, law, carries, ties, initial_value=0.25)
-    room = GridRoom(5, 1, 2, 3, 4, LIMIT)
+    room = finite_task(GridWorld(5, (1, 2), (3, 4)), LIMIT)
     result = check(
         run,
-        lambda budget: run_grid_world(
+        lambda budget: run_finite(
             3, room, exploration(0.3, law, carries), rule(0.5, 0.9, 0.25, ties), budget
         ),
     )
     assert result.returns.tolist() == run.returns
     assert result.lengths.tolist() == run.lengths
     assert LIMIT in run.lengths or ties == "random"
+
+
+MAPS = {
+    "mines": GridMap(["S...", ".*.*", "...G"]),
+    "a maze": turning_maze(2, 6, seed=1),
+    "equal actions": GridMap(["S..", "..G"], ["up", "down", "left", "right", "up", "up"]),
+}
+
+
+@switches
+@pytest.mark.parametrize("name", MAPS)
+def test_the_kernel_of_finite_environments_is_the_plain_loop_on_maps(
+    law, carries, ties, name
+) -> None:
+    run, _ = twin(TimeLimit(MAPS[name], LIMIT), law, carries, ties, initial_value=0.25)
+    task = finite_task(MAPS[name], LIMIT)
+    result = check(
+        run,
+        lambda budget: run_finite(
+            3, task, exploration(0.3, law, carries), rule(0.5, 0.9, 0.25, ties), budget
+        ),
+    )
+    assert result.returns.tolist() == run.returns
+    assert result.lengths.tolist() == run.lengths
 
 
 def test_learning_is_dated_by_a_rollout_after_every_episode() -> None:
@@ -166,7 +194,8 @@ def test_after_learning_deep_sea_pays_what_exploration_leaves_of_it() -> None:
 
 def test_the_chain_is_solved_when_long_options_show_all_of_it() -> None:
     """With α = 1 and enough exploration the greedy policy stops at the best state, 53."""
-    run = run_chain(0, 100, exploration(0.5, Zeta(1.5)), rule(1.0, 0.99), Budget(NO_LIMIT, 200_000))
+    policy, how = exploration(0.5, Zeta(1.5)), rule(1.0, 0.99)
+    run = run_chain(0, Chain(100), policy, how, Budget(NO_LIMIT, 200_000))
     assert greedy_return(Chain(100), run.values, 0.99, 101) == pytest.approx(9 * 0.99**53)
     assert int(run.values.argmax(axis=1)[:101].argmax()) == 53
 

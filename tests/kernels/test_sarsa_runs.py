@@ -1,3 +1,5 @@
+import math
+
 import gymnasium
 import numpy as np
 import pytest
@@ -10,12 +12,18 @@ from ezgreedy.kernels.policies import exploration
 from ezgreedy.kernels.sarsa_runs import Domain, Episodes, learn_by_sarsa
 
 ENVIRONMENTS = {
-    Domain.MOUNTAIN_CAR: "ezgreedy/MountainCarSparse-v0",
-    Domain.CARTPOLE: "ezgreedy/CartPoleSwingUpSparse-v0",
+    Domain.MOUNTAIN_CAR: ("ezgreedy/MountainCarSparse-v0", {}),
+    Domain.MOUNTAIN_CAR_DENSE: ("ezgreedy/MountainCarDense-v0", {}),
+    Domain.CARTPOLE: ("ezgreedy/CartPoleSwingUpSparse-v0", {}),
+    Domain.CARTPOLE_STATE: ("ezgreedy/CartPoleSwingUpSparse-v0", {"observes": "state"}),
 }
+CAR_RANGES = [(-1.2, 0.6), (-0.07, 0.07)]
+SPEED_RANGES = [(-10.0, 10.0), (-20.0, 20.0)]
 RANGES = {
-    Domain.MOUNTAIN_CAR: [(-1.2, 0.6), (-0.07, 0.07)],
-    Domain.CARTPOLE: [(-2.0, 2.0), (-1.0, 1.0), (-1.0, 1.0), (-10.0, 10.0), (-20.0, 20.0)],
+    Domain.MOUNTAIN_CAR: CAR_RANGES,
+    Domain.MOUNTAIN_CAR_DENSE: CAR_RANGES,
+    Domain.CARTPOLE: [(-2.0, 2.0), (-1.0, 1.0), (-1.0, 1.0), *SPEED_RANGES],
+    Domain.CARTPOLE_STATE: [(-2.0, 2.0), (-math.pi, math.pi), *SPEED_RANGES],
 }
 MOUNTAIN_CAR = SarsaSettings(step_size=0.005, discount=0.99, decay=0.9)
 CARTPOLE = SarsaSettings(
@@ -30,7 +38,8 @@ def changed(settings, **changes):
 def plain_run(agent, domain, policy, episodes):
     """What the kernel does, with a Gymnasium environment, a core policy and an agent object."""
     assert "ezgreedy/MountainCarSparse-v0" in ezgreedy.envs.ENVIRONMENTS
-    env = gymnasium.make(ENVIRONMENTS[domain], max_episode_steps=episodes.step_limit)
+    name, options = ENVIRONMENTS[domain]
+    env = gymnasium.make(name, max_episode_steps=episodes.step_limit, **options)
     epsilon, durations, *carries_over = policy
     explore = EZGreedy(
         3, epsilon, durations, seed=agent.seed, carries_over_episodes=bool(carries_over)
@@ -89,10 +98,26 @@ def plain_run(agent, domain, policy, episodes):
             3,
         ),
         (Domain.CARTPOLE, changed(CARTPOLE, step_size=0.1), (0.01, Zeta()), (2, 500), 2),
+        (Domain.MOUNTAIN_CAR_DENSE, MOUNTAIN_CAR, (0.05, Zeta()), (3, 1200), None),
+        (
+            Domain.MOUNTAIN_CAR_DENSE,
+            changed(MOUNTAIN_CAR, discount=1.0, step_size=0.001),
+            (0.0, Fixed(1)),
+            (3, 1200),
+            None,
+        ),
+        (
+            Domain.CARTPOLE_STATE,
+            changed(CARTPOLE, scales_step_sizes=True, precision=32),
+            (0.01, Zeta()),
+            (2, 400),
+            None,
+        ),
+        (Domain.CARTPOLE_STATE, CARTPOLE, (1.0, Zeta(), True), (2, 300, False), 2),
     ],
 )
 def test_the_kernel_equals_its_plain_twin_bit_for_bit(domain, settings, policy, episodes, coupling):
-    order = 5 if domain == Domain.MOUNTAIN_CAR else 4
+    order = 5 if domain.is_car else 4
     basis = FourierBasis(order, RANGES[domain], coupling)
     fast, plain = (SarsaLambda(basis, 3, settings, seed=3) for _ in range(2))
     learning = learn_by_sarsa(fast, domain, exploration(*policy), Episodes(*episodes))

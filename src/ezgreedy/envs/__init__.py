@@ -37,8 +37,16 @@ ENVIRONMENTS = {
         "ezgreedy.envs.grid_map:GridMap", None, {"rows": "four-rooms"}
     ),
     "ezgreedy/Mines-v0": Registration("ezgreedy.envs.grid_map:GridMap", None, {"rows": "mines"}),
+    "ezgreedy/MineField-v0": Registration("ezgreedy.envs.obstacle_maps:mine_field", 1000, {}),
+    "ezgreedy/TurningMaze-v0": Registration("ezgreedy.envs.obstacle_maps:turning_maze", 1000, {}),
+    "ezgreedy/RepeatedActions-v0": Registration(
+        "ezgreedy.envs.obstacle_maps:repeated_actions", 1000, {}
+    ),
     "ezgreedy/MountainCarSparse-v0": Registration(
-        "ezgreedy.envs.mountain_car:MountainCarSparse", 5000, {}
+        "ezgreedy.envs.mountain_car:MountainCar", 5000, {}
+    ),
+    "ezgreedy/MountainCarDense-v0": Registration(
+        "ezgreedy.envs.mountain_car:MountainCar", 5000, {"rewards": "dense"}
     ),
     "ezgreedy/CartPoleSwingUpSparse-v0": Registration(
         "ezgreedy.envs.cartpole:CartPoleSwingUpSparse", 1000, {}

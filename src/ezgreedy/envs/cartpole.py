@@ -14,10 +14,12 @@ where f is the push of the rail's end, zero inside the rail.
 """
 
 import math
+from typing import Literal
 
 import numpy as np
 from gymnasium.spaces import Box
 
+from ezgreedy import requirements as require
 from ezgreedy.compilation import jit
 from ezgreedy.envs.drawing import AGENT, GOLD, INK, PAPER, STONE, Canvas, Picture
 from ezgreedy.envs.study_env import StudyEnv
@@ -170,6 +172,15 @@ def observe(
 
 
 @jit
+def observe_state(
+    x: float, theta: float, x_velocity: float, theta_velocity: float
+) -> tuple[float, float, float, float]:
+    """The state (x, θ, ẋ, θ̇) itself, with θ in [−π, π): 0 is upright, and the seam is below."""
+    turn = 2.0 * math.pi
+    return x, theta - turn * math.floor(theta / turn + 0.5), x_velocity, theta_velocity
+
+
+@jit
 def start(
     normal_1: float, normal_2: float, normal_3: float, normal_4: float
 ) -> tuple[float, float, float, float]:
@@ -183,15 +194,24 @@ def start(
 
 
 class CartPoleSwingUpSparse(StudyEnv[FloatArray]):
-    """The cart and pole as a Gymnasium environment; observations are float64 [5], see `observe`.
+    """The cart and pole as a Gymnasium environment; observations are float64.
 
     Args:
+        observes: "dm_control" for its five numbers, see `observe`; "state" for the four state
+            variables, see `observe_state`.
         render_mode: "rgb_array" or None.
     """
 
-    def __init__(self, render_mode: str | None = None) -> None:
+    def __init__(
+        self,
+        observes: Literal["dm_control", "state"] = "dm_control",
+        render_mode: str | None = None,
+    ) -> None:
+        require.one_of("observes", observes, ("dm_control", "state"))
+        self.observes = observes
         # The rail's ends are soft and nothing caps the speeds, so only the angle is bounded.
-        most = np.array([np.inf, 1.0, 1.0, np.inf, np.inf])
+        angles = [1.0, 1.0] if observes == "dm_control" else [math.pi]
+        most = np.array([np.inf, *angles, np.inf, np.inf])
         super().__init__(Box(-most, most, dtype=np.float64), NUM_ACTIONS, render_mode)
         self.physics_state = start(0.0, 0.0, 0.0, 0.0)
 
@@ -205,7 +225,8 @@ class CartPoleSwingUpSparse(StudyEnv[FloatArray]):
         return reward, terminated
 
     def _observe(self) -> FloatArray:
-        return np.array(observe(*self.physics_state))
+        see = observe if self.observes == "dm_control" else observe_state
+        return np.array(see(*self.physics_state))
 
     def _draw(self) -> Picture:
         """The rail with its ends, the rewarded stretch, the cart and the pole."""

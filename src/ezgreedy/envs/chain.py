@@ -28,13 +28,19 @@ def stop_reward(state: int) -> float:
 
 
 @jit
-def step(state: int, action: int, length: int) -> tuple[int, float, bool]:
+def step(state: int, action: int, length: int, down: int = DOWN) -> tuple[int, float, bool]:
     """One step of the chain: (state, reward, terminated). State `length` is the end.
 
     The paper's chain is endless. Ours is finite, and right of its last state there is nothing:
     the episode terminates there with reward 0.
+
+    Args:
+        state: number of the state.
+        action: `down` terminates; the other one moves right.
+        length: number of states before the end.
+        down: number of the action that terminates.
     """
-    if action == DOWN:
+    if action == down:
         return length, stop_reward(state), True
     return state + 1, 0.0, state + 1 == length
 
@@ -44,18 +50,23 @@ class Chain(FiniteEnv):
 
     Args:
         length: number of states before the end.
+        down: number of the action that terminates, 1 as in the paper. With 0, an agent that takes
+            the first of equally good actions terminates where it would otherwise move on.
         render_mode: "rgb_array" or None.
     """
 
     first_state = FIRST_STATE
 
-    def __init__(self, length: int = 1000, render_mode: str | None = None) -> None:
+    def __init__(
+        self, length: int = 1000, down: int = DOWN, render_mode: str | None = None
+    ) -> None:
         self.length = require.integer("length", length, least=1, most=2**40)
+        self.down = require.integer("down", down, least=0, most=NUM_ACTIONS - 1)
         super().__init__(self.length + 1, NUM_ACTIONS, render_mode)
 
     def transition(self, state: int, action: int) -> tuple[int, float, bool]:
         """See `step`."""
-        return step(state, action, self.length)
+        return step(state, action, self.length, self.down)
 
     def _draw(self) -> Picture:
         """Some states around the agent, their numbers above and their rewards below."""

@@ -2,9 +2,11 @@
 
 The dynamics are Sutton and Barto's, as in Gymnasium's MountainCar; only the reward differs. It is 1
 on reaching the goal at the top right and 0 before, so nothing hints at the need to build momentum.
+The dense version, for comparison, pays −1 on every step, as Gymnasium's does.
 """
 
 import math
+from typing import Literal
 
 import numpy as np
 from gymnasium.spaces import Box
@@ -23,6 +25,7 @@ LEAST_POSITION, MOST_POSITION = -1.2, 0.6
 MOST_SPEED = 0.07
 GOAL_POSITION = 0.5
 GOAL_REWARD = 1.0
+DENSE_REWARD = -1.0  # of every step, the last included
 FORCE = 0.001
 GRAVITY = 0.0025
 # The first position is uniform on this interval, and the car at rest.
@@ -37,7 +40,7 @@ def start(uniform: float) -> tuple[float, float]:
 
 @jit
 def step(position: float, velocity: float, action: int) -> tuple[float, float, float, bool]:
-    """One step: (position, velocity, reward, terminated)."""
+    """One step: (position, velocity, sparse reward, terminated)."""
     velocity += (action - 1) * FORCE + math.cos(3 * position) * (-GRAVITY)
     velocity = min(max(velocity, -MOST_SPEED), MOST_SPEED)
     position = min(max(position + velocity, LEAST_POSITION), MOST_POSITION)
@@ -47,15 +50,22 @@ def step(position: float, velocity: float, action: int) -> tuple[float, float, f
     return position, velocity, GOAL_REWARD if terminated else 0.0, terminated
 
 
-class MountainCarSparse(StudyEnv[FloatArray]):
+class MountainCar(StudyEnv[FloatArray]):
     """The car as a Gymnasium environment; it observes its position and velocity as float64.
 
     Args:
+        rewards: "sparse" for 1 at the goal, "dense" for −1 on every step.
         first_position: where episodes begin; drawn anew for each of them if None.
         render_mode: "rgb_array" or None.
     """
 
-    def __init__(self, first_position: float | None = None, render_mode: str | None = None) -> None:
+    def __init__(
+        self,
+        rewards: Literal["sparse", "dense"] = "sparse",
+        first_position: float | None = None,
+        render_mode: str | None = None,
+    ) -> None:
+        self.is_dense = require.one_of("rewards", rewards, ("sparse", "dense")) == "dense"
         self.first_position = first_position
         if first_position is not None:
             require.number("first_position", first_position, LEAST_POSITION, GOAL_POSITION)
@@ -73,7 +83,7 @@ class MountainCarSparse(StudyEnv[FloatArray]):
         self.position, self.velocity, reward, terminated = step(
             self.position, self.velocity, action
         )
-        return reward, terminated
+        return DENSE_REWARD if self.is_dense else reward, terminated
 
     def _observe(self) -> FloatArray:
         return np.array([self.position, self.velocity])

@@ -132,23 +132,25 @@ def cells(settings: Settings) -> list[Cell]:
 def run_seed(settings: Settings, seed: int) -> dict[str, Any]:
     """All three tasks of one policy under one reading."""
     from ezgreedy.envs.deep_sea import DeepSea
-    from ezgreedy.kernels.pure_exploration import grid_world_first_visits
+    from ezgreedy.envs.grid_world import STEP_LIMIT, GridWorld
+    from ezgreedy.kernels.pure_exploration import finite_first_visits
     from ezgreedy.kernels.q_learning_runs import (
         Budget,
-        GridRoom,
+        finite_task,
         rule,
         run_deep_sea,
-        run_grid_world,
+        run_finite,
         sea_of,
     )
 
-    ties, room = settings["ties"], GridRoom()
+    ties, room = settings["ties"], finite_task(GridWorld(), STEP_LIMIT)
+    open_room = finite_task(GridWorld(goal=None))
     how = rule(settings["grid_step_size"], settings["grid_discount"], ties=ties)
     policy = policy_of(settings, _epsilon(settings, settings["grid_epsilon"]))
-    grid = run_grid_world(seed, room, policy, how, Budget(settings["num_grid_episodes"]))
+    grid = run_finite(seed, room, policy, how, Budget(settings["num_grid_episodes"]))
     walker, num_steps = policy_of(settings, 1.0), settings["num_walk_steps"]
     walks = [
-        grid_world_first_visits(seed, lane, room, walker, num_steps)
+        finite_first_visits(seed, lane, open_room, walker, num_steps)
         for lane in range(settings["num_walks_per_seed"])
     ]
     size = settings["sea_size"]
@@ -315,6 +317,7 @@ EXPERIMENT = Experiment(
     settings=SETTINGS,
     quick={"sea_size": 10, "num_sea_episodes": 20_000},
     num_seeds=30,
+    num_thorough_seeds=100,
     statements=tuple(STATEMENTS.values()),
     cost_seconds=20.0,
     cells=cells,

@@ -123,9 +123,9 @@ def run_seed(settings: Settings, seed: int) -> dict[str, Any]:
     how = rule(settings["step_size"], settings["discount"], ties=settings["ties"])
     env = Chain(settings["length"])
     found: dict[str, list[float]] = {"online": [], "greedy": []}
-    for law in _laws(settings, settings["family"]):
+    for law in laws(settings, settings["family"]):
         policy = exploration(settings["epsilon"], law, settings["carries_over_episodes"])
-        run = run_chain(seed, env.length, policy, how, budget)
+        run = run_chain(seed, env, policy, how, budget)
         found["online"].append(run.mean_return)
         found["greedy"].append(greedy_return(env, run.values, how.discount, env.length + 1))
     return found
@@ -135,7 +135,7 @@ def summarise(settings: Settings, records: Sequence[Record]) -> Summary:
     """Judges the sentences on Figure 2b under every reading and by both measures."""
     results = results_by_cell(records)
     means = {
-        family: [float(f"{law.mean:.6g}") for law in _laws(settings, family)] for family in FAMILIES
+        family: [float(f"{law.mean:.6g}") for law in laws(settings, family)] for family in FAMILIES
     }
     in_order = colours.EZ_COLOUR, *colours.OTHER_COLOURS
     colour_of = dict(zip(FAMILIES, in_order, strict=False))
@@ -296,7 +296,8 @@ def _claim_of_ballistic_exploration(
     return Claim(BALLISTIC, readings, numbers, fewest_seeds(results))
 
 
-def _laws(settings: Settings, family: str) -> list[DurationLaw]:
+def laws(settings: Settings, family: str) -> list[DurationLaw]:
+    """The laws of one family, at every hyper-parameter of the settings."""
     cap = settings["cap"]
     if family == "zeta":
         return [Zeta(mu, cap) for mu in settings["zeta"]]
@@ -333,6 +334,7 @@ EXPERIMENT = Experiment(
         "uniform": [1, 20, 2000],
     },
     num_seeds=30,
+    num_thorough_seeds=100,
     statements=(INVERTED_U, ZETA_IS_BEST, LONG_DURATIONS, BALLISTIC, EPS_IS_POOR),
     cost_seconds=15.0,
     cells=cells,

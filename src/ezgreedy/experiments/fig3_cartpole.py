@@ -1,9 +1,10 @@
 """Figure 3d: does εz-greedy learn to swing up a pole that is rewarded only at the top?
 
-The paper says only "order 7 Fourier basis": read literally, all 8⁵ = 32,768 products of
-frequencies. This diverges with the paper's step size, so the literal basis is run with step sizes
-α/‖c‖ and Dabney and Barto's bound. A smaller basis that couples at most two dimensions (526
-features) is run as well, with the printed step size. The two disagree, and we report both.
+The paper says only "order 7 Fourier basis" and that observations have five dimensions: read
+literally, all 8⁵ = 32,768 products of frequencies. This diverges with the paper's step size, so the
+literal basis is run with step sizes α/‖c‖ and Dabney and Barto's bound. Two smaller bases are run
+as well: one that couples at most two dimensions (526 features), with the printed step size, and
+the full one over the four state variables (8⁴ = 4,096 features), with α/‖c‖ and no bound.
 """
 
 from collections.abc import Sequence
@@ -22,6 +23,7 @@ from ezgreedy.experiments.readings import POLICIES
 from ezgreedy.findings.claims import Claim, Number, Statement, Summary, names_with
 from ezgreedy.findings.intervals import mean_interval
 from ezgreedy.findings.judging import Side, above
+from ezgreedy.requirements import FloatArray
 
 SOURCE = "paper, Section 5.1 and Figure 3d"
 
@@ -35,6 +37,7 @@ SETTINGS: dict[str, Any] = {
     "step_limit": 1000,
     "initial_variance": 0.001,
     # The paper does not say:
+    "observes": "dm_control",
     "ranges": [[-2.0, 2.0], [-1.0, 1.0], [-1.0, 1.0], [-10.0, 10.0], [-20.0, 20.0]],
     "ties": "random",
     "bootstraps_at_limit": True,
@@ -58,6 +61,21 @@ SETTINGS: dict[str, Any] = {
             "num_episodes": 1000,
             "num_learning_seeds": 30,
         },
+        "state": {
+            "observes": "state",
+            "ranges": [
+                [-2.0, 2.0],
+                [-3.141592653589793, 3.141592653589793],
+                [-10.0, 10.0],
+                [-20.0, 20.0],
+            ],
+            "coupling": None,
+            "scales_step_sizes": True,
+            "bounds_step_size": False,
+            "precision": 32,
+            "num_episodes": 600,
+            "num_learning_seeds": 30,
+        },
     },
     # Paper: the table of first-visit settings, 100 trials in all
     "num_walk_steps": 5000,
@@ -71,6 +89,7 @@ SETTINGS: dict[str, Any] = {
 BASES = {
     "full": "full basis, 8⁵ features, α/‖c‖ bounded",
     "pairs": "pairs of dimensions, 526 features, α as printed",
+    "state": "full basis of the four state variables, 8⁴ features, α/‖c‖",
 }
 MAPS = {"x–θ": ("x", "theta"), "θ–θ̇": ("theta", "theta_velocity")}
 _COORDINATES = {"x": 0, "theta": 1, "theta_velocity": 3}
@@ -88,13 +107,15 @@ _SELECTION_NOTE = (
     "SELECTION: the pairs basis with velocities of ±10 and ±20 was chosen after a probe of 12 "
     "settings on one seed, in which εz led in 3 of 7 settings of pairs (±3/±8, α/‖c‖, a smaller "
     "spread of weights and a larger bounded α had ε-greedy ahead). Seeds other than that one were "
-    "fresh. Nothing comes near solving the task under either policy, and of all the paper's "
-    "learning curves this one is the least reproducible."
+    "fresh. The basis of the four state variables was added after independent code had tried it "
+    "and found εz ahead on 10 of 10 seeds (300 episodes). Nothing comes near solving the task "
+    "under either policy, and of all the paper's learning curves this one is the least "
+    "reproducible."
 )
 
 
 def cells(settings: Settings) -> list[Cell]:
-    """Both policies on both bases, and both policies' maps of two pairs of coordinates."""
+    """Both policies on every basis, and both policies' maps of two pairs of coordinates."""
     learning = [
         Cell(f"{policy}, {basis}", {"policy": policy, "kind": "learning", **changes})
         for basis, changes in settings["bases"].items()
@@ -116,7 +137,9 @@ def run_seed(settings: Settings, seed: int) -> dict[str, Any]:
     if settings["kind"] == "learning":
         if seed >= settings["num_learning_seeds"]:
             return {"returns": [], "lengths": [], "diverged_in": None, "final_step_size": None}
-        return study.learned(Domain.CARTPOLE, settings, seed)
+        sees_state = settings["observes"] == "state"
+        domain = Domain.CARTPOLE_STATE if sees_state else Domain.CARTPOLE
+        return study.learned(domain, settings, seed)
 
     def axis(name: str) -> Axis:
         edge = settings["map_edges"][name]
@@ -139,19 +162,19 @@ def summarise(settings: Settings, records: Sequence[Record]) -> Summary:
         study.learning_panel(
             BASES[basis],
             {policy: results[f"{policy}, {basis}"] for policy in POLICIES},
+            {**settings, **changes},
             "returns",
-            max(1, changes["num_episodes"] // settings["num_curve_points"]),
             y_label="return (of 1000)",
         )
         for basis, changes in settings["bases"].items()
-        if any(len(study.finished(results[f"{policy}, {basis}"])) for policy in POLICIES)
+        if any(_returns(settings, results, policy, basis).size for policy in POLICIES)
     ]
     first = {cell: study.mean_map(results[cell]) for pair in maps.values() for cell in pair}
     return Summary(claims, panels, {"first_visits": first})
 
 
 def draw(settings: Settings, summary: Summary, directory: Path) -> list[Path]:
-    """Learning curves on both bases, and a figure of maps for each pair of coordinates."""
+    """Learning curves on all bases, and a figure of maps for each pair of coordinates."""
     panels = summary.panels
     files = study.save_panels(panels, directory / "learning_curves") if panels else []
     for name, (horizontal, vertical) in MAPS.items():
@@ -173,7 +196,7 @@ def _claim_of_performance(
     num_seeds: list[int] = []
     for basis in settings["bases"]:
         label = f"{BASES[basis]}: "
-        runs = {p: study.finished(results[f"{p}, {basis}"]) for p in POLICIES}
+        runs = {p: _returns(settings, results, p, basis) for p in POLICIES}
         for policy, name in POLICIES.items():
             entries = results[f"{policy}, {basis}"]
             diverged = [
@@ -181,14 +204,12 @@ def _claim_of_performance(
             ]
             numbers[f"{label}diverged runs, {name}"] = len(diverged)
             if len(runs[policy]):
-                numbers[f"{label}mean return, {name}"] = mean_interval(
-                    runs[policy].mean(axis=1),
-                )
+                numbers[f"{label}mean return, {name}"] = mean_interval(runs[policy])
         num_seeds += map(len, runs.values())
         if not all(len(values) for values in runs.values()):
             readings[BASES[basis]] = "undecided"
             continue
-        gain = study.difference_interval(runs["ez"].mean(axis=1), runs["eps"].mean(axis=1))
+        gain = study.difference_interval(runs["ez"], runs["eps"])
         numbers[f"{label}εz − ε, mean return"] = gain
         readings[BASES[basis]] = above(gain)
     sizes = ", ".join(
@@ -200,26 +221,34 @@ def _claim_of_performance(
         readings,
         numbers,
         min(num_seeds),
-        note=f"At most {sizes} (the paper: 30 seeds; `--full` runs both so). The paper gives "
+        note=f"At most {sizes} (the paper: 30 seeds; `--full` runs all so). The paper gives "
         "neither the coupling of the basis nor its ranges. The literal full basis diverges with "
         "its step size, so it is run with α/‖c‖ and a bound. " + _SELECTION_NOTE,
         key_numbers=names_with(numbers, "εz − ε"),
     )
 
 
+def _returns(settings: Settings, results: study.Results, policy: str, basis: str) -> FloatArray:
+    """The mean return over all episodes of every run that did not diverge, [runs]."""
+    merged = {**settings, **settings["bases"][basis]}
+    return study.mean_of(study.finished(results[f"{policy}, {basis}"], merged), merged)
+
+
 def _resized(**sizes: dict[str, int]) -> dict[str, Any]:
-    return {name: {**SETTINGS["bases"][name], **changes} for name, changes in sizes.items()}
+    bases: dict[str, dict[str, Any]] = SETTINGS["bases"]
+    return {name: {**basis, **sizes.get(name, {})} for name, basis in bases.items()}
 
 
 EXPERIMENT = Experiment(
     id="fig3-cartpole",
     title="Figure 3d: CartPole swingup-sparse",
-    shows="learning curves on two bases and first-visit maps of ε- and εz-greedy in CartPole",
+    shows="learning curves on three bases and first-visit maps of ε- and εz-greedy in CartPole",
     settings=SETTINGS,
     quick={
         "bases": _resized(
             full={"num_episodes": 5, "num_learning_seeds": 1},
             pairs={"num_episodes": 40, "num_learning_seeds": 2},
+            state={"num_episodes": 20, "num_learning_seeds": 2},
         ),
         "num_trials": 8,
         "num_curve_points": 5,

@@ -56,7 +56,7 @@ SETTINGS: dict[str, Any] = {
     "num_trials": 50,
     "num_trials_per_seed": 2,
     "early_episodes": 50,  # "sooner" is judged by the mean return of these first episodes
-    "curve_block": 5,
+    "num_curve_points": 40,
 }
 
 _DEFAULT = "as the basis's authors"
@@ -115,8 +115,8 @@ def summarise(settings: Settings, records: Sequence[Record]) -> Summary:
         study.learning_panel(
             name,
             {policy: results[f"{policy}, {name}"] for policy in POLICIES},
+            settings,
             measure,
-            settings["curve_block"],
             y_label=label,
         )
         for name, measure, label in shown
@@ -147,21 +147,17 @@ def _claim_of_performance(
     numbers: dict[str, Number] = {}
     readings: dict[str, Side] = {}
     for name in names:
-        runs = {p: study.finished(results[f"{p}, {name}"]) for p in POLICIES}
+        runs = {p: study.finished(results[f"{p}, {name}"], settings) for p in POLICIES}
+        first = {p: study.mean_of(runs[p], settings, early) for p in POLICIES}
         for policy, label in POLICIES.items():
-            numbers[f"{name}: return of episodes 1–{early}, {label}"] = mean_interval(
-                runs[policy][:, :early].mean(axis=1),
-            )
+            numbers[f"{name}: return of episodes 1–{early}, {label}"] = mean_interval(first[policy])
             numbers[f"{name}: return of all episodes, {label}"] = mean_interval(
-                runs[policy].mean(axis=1),
+                study.mean_of(runs[policy], settings)
             )
             numbers[f"{name}: runs that never reach the goal, {label}"] = int(
                 (runs[policy].sum(axis=1) == 0.0).sum()
             )
-        gain = study.difference_interval(
-            runs["ez"][:, :early].mean(axis=1),
-            runs["eps"][:, :early].mean(axis=1),
-        )
+        gain = study.difference_interval(first["ez"], first["eps"])
         numbers[f"{name}: εz − ε, return of episodes 1–{early}"] = gain
         readings[name] = above(gain)
     return Claim(
@@ -182,6 +178,7 @@ EXPERIMENT = Experiment(
     settings=SETTINGS,
     quick={"num_episodes": 20, "early_episodes": 20, "num_trials": 4, "step_limit": 2000},
     num_seeds=30,
+    num_thorough_seeds=100,
     statements=(PERFORMANCE, COVERAGE),
     cost_seconds=60.0,
     cells=cells,

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ezgreedy.experiments.experiment import Settings, fewest_seeds
 from ezgreedy.experiments.readings import POLICIES
@@ -48,8 +49,16 @@ def exploration_of(settings: Settings, epsilon: float) -> "Exploration":
     return exploration(epsilon, durations_of(settings), settings["carries_over_episodes"])
 
 
+def block_of(settings: Settings) -> int:
+    """The number of episodes that a result adds up; single episodes would make results large."""
+    return max(1, settings["num_episodes"] // settings["num_curve_points"])
+
+
 def learned(domain: "Domain", settings: Settings, seed: int) -> dict[str, Any]:
-    """One agent's returns and episode lengths, or the episode in which it diverged."""
+    """Sums of one agent's returns and episode lengths over blocks of episodes.
+
+    If the agent diverged, `diverged_in` is the episode, and its last block may be cut short.
+    """
     from ezgreedy.agents.features import FourierBasis
     from ezgreedy.agents.sarsa_lambda import SarsaLambda, SarsaSettings
     from ezgreedy.kernels.sarsa_runs import NUM_ACTIONS, Episodes, learn_by_sarsa
@@ -74,12 +83,20 @@ def learned(domain: "Domain", settings: Settings, seed: int) -> dict[str, Any]:
         settings["num_episodes"], settings["step_limit"], settings["bootstraps_at_limit"]
     )
     run = learn_by_sarsa(agent, domain, exploration_of(settings, settings["epsilon"]), episodes)
+    block = block_of(settings)
     return {
-        "returns": run.returns.tolist(),
-        "lengths": run.lengths.tolist(),
+        "returns": _block_sums(run.returns, block),
+        "lengths": _block_sums(run.lengths, block),
         "diverged_in": run.diverged_in,
         "final_step_size": agent.step_size,
     }
+
+
+def _block_sums(values: ArrayLike, block: int) -> list[int]:
+    """Sums of successive blocks; rewards of these domains are whole numbers."""
+    row = np.asarray(values)
+    sums: list[int] = np.add.reduceat(row, range(0, len(row), block)).astype(int).tolist()
+    return sums if len(row) else []
 
 
 def walked(
@@ -106,40 +123,54 @@ def walked(
     }
 
 
-def finished(entries: Sequence[Mapping[str, Any]], measure: str = "returns") -> FloatArray:
-    """A measure of the runs that did not diverge, [runs, episodes]."""
-    return np.array(
-        [entry[measure] for entry in entries if entry[measure] and entry["diverged_in"] is None],
-        dtype=np.float64,
-    )
+def finished(
+    entries: Sequence[Mapping[str, Any]], settings: Settings, measure: str = "returns"
+) -> FloatArray:
+    """The mean of a measure in every block of the runs that did not diverge, [runs, blocks]."""
+    sums = [entry[measure] for entry in entries if entry[measure] and entry["diverged_in"] is None]
+    return np.array(sums, dtype=np.float64) / _widths(settings) if sums else np.empty((0, 0))
+
+
+def mean_of(blocks: FloatArray, settings: Settings, num_episodes: int | None = None) -> FloatArray:
+    """The mean over a run's first episodes, or all of them, from means of blocks, [runs]."""
+    widths = _widths(settings)
+    if not blocks.size:
+        return np.empty(0)
+    if num_episodes is not None:
+        widths = widths[: num_episodes // block_of(settings)]
+    return blocks[:, : len(widths)] @ widths / widths.sum()
+
+
+def _widths(settings: Settings) -> FloatArray:
+    """The number of episodes of every block, [blocks]; the last may be shorter."""
+    ends = [*range(0, settings["num_episodes"], block_of(settings)), settings["num_episodes"]]
+    return np.diff(ends).astype(np.float64)
 
 
 def learning_panel(
     title: str,
     entries: Mapping[str, Sequence[Mapping[str, Any]]],
+    settings: Settings,
     measure: str,
-    width: int,
     *,
     y_label: str,
 ) -> Panel:
-    """The mean over runs of blocks of `width` episodes, for every policy that has a finished run.
+    """The mean over runs in every block of episodes, for every policy that has a finished run.
 
     Args:
         title: heading.
         entries: results of each policy's runs.
+        settings: settings of the runs.
         measure: the measure to show.
-        width: episodes in a block.
         y_label: name of the measure.
     """
     lines = []
+    episodes = np.cumsum(_widths(settings))
     for policy, label in POLICIES.items():
-        runs = finished(entries[policy], measure)
+        runs = finished(entries[policy], settings, measure)
         if len(runs):
-            num_blocks = runs.shape[1] // width
-            blocks = runs[:, : num_blocks * width].reshape(len(runs), num_blocks, width)
-            points = [mean_interval(column) for column in blocks.mean(axis=2).T]
+            points = [mean_interval(column) for column in runs.T]
             mean, low, high = ([point[i] for point in points] for i in range(3))
-            episodes = [(block + 1) * width for block in range(num_blocks)]
             colour = colours.POLICY_COLOURS[policy]
             lines.append(Curve(label, episodes, mean, low, high, colour))
     return Panel(title, lines, x_label="episode", y_label=y_label)

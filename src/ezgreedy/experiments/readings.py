@@ -12,14 +12,17 @@ from numpy.typing import ArrayLike
 
 from ezgreedy import requirements as require
 from ezgreedy.experiments.experiment import Settings
-from ezgreedy.exploration.durations import DurationLaw, Fixed, PlusOne, Zeta
-from ezgreedy.findings.intervals import mean_interval
+from ezgreedy.exploration.durations import DurationLaw, Fixed, PlusOne, Zeta, matched_epsilon
+from ezgreedy.findings.intervals import Interval, mean_interval
 from ezgreedy.findings.panels import Curve
 
 if TYPE_CHECKING:
     from ezgreedy.kernels.policies import Exploration
 
 POLICIES = {"eps": "ε-greedy", "ez": "εz-greedy"}
+# A control: εz-greedy with an ε at which it takes as many exploratory steps as ε-greedy.
+EQUAL_BUDGET = "ez, equal budget"
+POLICIES_AND_CONTROL = {**POLICIES, EQUAL_BUDGET: "εz-greedy, equal budget"}
 
 # εz-greedy as in the paper's text, with a name for every choice.
 EZ_SETTINGS: dict[str, Any] = {
@@ -41,10 +44,13 @@ def law_of(settings: Settings) -> DurationLaw:
 
 
 def policy_of(settings: Settings, epsilon: float) -> "Exploration":
-    """The policy of `settings["policy"]` as kernels take it."""
+    """The policy of `settings["policy"]` as kernels take it; ε is ε-greedy's."""
     from ezgreedy.kernels.policies import exploration
 
-    return exploration(epsilon, law_of(settings), settings["carries_over_episodes"])
+    law = law_of(settings)
+    if settings["policy"] == EQUAL_BUDGET:
+        epsilon = matched_epsilon(epsilon, law)
+    return exploration(epsilon, law, settings["carries_over_episodes"])
 
 
 def binned(values: ArrayLike, num_bins: int) -> list[float]:
@@ -71,3 +77,11 @@ def mean_curve(
     points = [mean_interval(column) for column in np.asarray(rows).T]
     mean, low, high = ([round(point[part], 6) for point in points] for part in range(3))
     return Curve(label, x, mean, low, high, colour)
+
+
+def interval_curve(
+    label: str, x: ArrayLike, points: Sequence[Interval], colour: str | None = None
+) -> Curve:
+    """A curve through numbers that have intervals."""
+    value, low, high = (list(part) for part in zip(*points, strict=True))
+    return Curve(label, x, value, low, high, colour)

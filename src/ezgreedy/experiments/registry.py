@@ -11,13 +11,17 @@ from ezgreedy.experiments.experiment import Experiment
 # matplotlib) only inside its functions, so that listing stays quick.
 _MODULES = (
     "fig1_gridworld_coverage",
+    "sequence_probabilities",
     "fig2_chain_durations",
+    "chain_census",
     "fig3_deepsea",
     "fig3_gridworld",
     "fig3_mountaincar",
     "fig3_cartpole",
     "appendix_domains",
+    "appendix_mountaincar_dense",
     "appendix_deepsea_randomized",
+    "limitations",
     "ablation_readings",
     "cover_times",
     "atari_exploration",

@@ -16,7 +16,7 @@ FAINT_COLOUR = "#d0d0d0"
 NEVER_COLOUR = "#d9d9dc"  # for cells outside the colour scale
 REFERENCE_COLOUR = "#777777"
 
-POLICY_COLOURS = {"eps": EPS_COLOUR, "ez": EZ_COLOUR}
+POLICY_COLOURS = {"eps": EPS_COLOUR, "ez": EZ_COLOUR, "ez, equal budget": OTHER_COLOURS[0]}
 # The paper's deep agents: those that differ only in the policy have the policies' colours.
 AGENT_COLOURS = {
     "rainbow": "#009e73",

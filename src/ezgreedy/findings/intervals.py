@@ -6,6 +6,7 @@ bootstrap is for other statistics of many samples; of few it covers too little
 (docs/interval_coverage.md has the coverage of all of them).
 """
 
+import math
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
@@ -146,6 +147,25 @@ def share_interval(num_found: int, num_trials: int, level: float = 0.95) -> Inte
     half = (z2 * spread) ** 0.5 / (1 + z2 / num_trials)
     # Rounding must not put an end beyond the share itself, as with 0 of 10.
     return Interval(share, min(middle - half, share), max(middle + half, share))
+
+
+def share_difference_interval(
+    above: tuple[int, int], below: tuple[int, int], level: float = 0.95
+) -> Interval:
+    """The difference of two shares of independent trials, with Newcombe's hybrid score interval.
+
+    Args:
+        above: found and all trials of the first share.
+        below: found and all trials of the share that is taken from it.
+        level: nominal coverage of the interval.
+    """
+    first, second = share_interval(*above, level), share_interval(*below, level)
+    value = first.value - second.value
+    return Interval(
+        value,
+        value - math.hypot(first.value - first.low, second.high - second.value),
+        value + math.hypot(first.high - first.value, second.value - second.low),
+    )
 
 
 def linear_interval(value: float, residuals: FloatArray, level: float = 0.95) -> Interval:

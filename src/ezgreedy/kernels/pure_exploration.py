@@ -15,17 +15,15 @@ import numpy as np
 
 from ezgreedy import requirements as require
 from ezgreedy.compilation import jit, jit_borrowing
-from ezgreedy.envs import deep_sea, grid_world
+from ezgreedy.envs import deep_sea
 from ezgreedy.exploration.compiled import LaneStream, explore, lane_stream
 from ezgreedy.kernels.policies import Exploration
-from ezgreedy.kernels.q_learning_runs import GridRoom, Sea
+from ezgreedy.kernels.q_learning_runs import FiniteTask, Sea
 from ezgreedy.kernels.sarsa_runs import NUM_ACTIONS, Domain, State, advance, first_states
 from ezgreedy.requirements import BoolArray, FloatArray, IntArray
 
 _SEA_ACTIONS = deep_sea.NUM_ACTIONS
-_ROOM_ACTIONS = grid_world.NUM_ACTIONS
 _SURFACE_ROW, _SURFACE_COLUMN = deep_sea.FIRST_ROW, deep_sea.FIRST_COLUMN
-_NO_GOAL_ROW, _NO_GOAL_COLUMN = grid_world.NO_GOAL
 
 # First states drawn for a walk; a walk with more episodes than this starts over with the first.
 _MOST_STARTS = 256
@@ -73,36 +71,44 @@ def _deep_sea_walk(
                 remaining = 0
 
 
-# GridWorld.
+# Any other finite environment, such as GridWorld.
 
 
-def grid_world_first_visits(
-    seed: int, lane: int, room: GridRoom, policy: Exploration, num_steps: int
+def finite_first_visits(
+    seed: int, lane: int, task: FiniteTask, policy: Exploration, num_steps: int
 ) -> IntArray:
-    """Step of the first visit to every cell of a room without a goal, [size, size]."""
-    first = np.full((room.size, room.size), num_steps)
-    _grid_world_walk(lane_stream(seed, lane), room, policy, num_steps, first)
+    """Step of the first visit to every state, [states].
+
+    Only a terminal state ends an episode, and the next begins at the start.
+    """
+    first = np.full(len(task.terminal), num_steps)
+    _finite_walk(lane_stream(seed, lane), task, policy, num_steps, first)
     return first
 
 
 @jit
-def _grid_world_walk(
-    stream: LaneStream, room: GridRoom, policy: Exploration, num_steps: int, first: IntArray
+def _finite_walk(
+    stream: LaneStream, task: FiniteTask, policy: Exploration, num_steps: int, first: IntArray
 ) -> None:
-    unseen = room.size * room.size
-    row, column, option_action, remaining = room.start_row, room.start_column, 0, 0
+    num_actions, unseen = task.successors.shape[1], int(np.sum(task.reachable))
+    state, option_action, remaining = task.start, 0, 0
     for step in range(num_steps):
-        if first[row, column] == num_steps:
-            first[row, column] = step
+        if first[state] == num_steps:
+            first[state] = step
             unseen -= 1
             if unseen == 0:
                 return
         option_action, remaining, _ = explore(
-            stream, step, 1.0, policy.durations, _ROOM_ACTIONS, option_action, remaining
+            stream, step, 1.0, policy.durations, num_actions, option_action, remaining
         )
-        row, column, _, _ = grid_world.step(
-            row, column, option_action, room.size, _NO_GOAL_ROW, _NO_GOAL_COLUMN, False
-        )
+        state = task.successors[state, option_action]
+        if task.terminal[state]:
+            if first[state] == num_steps:
+                first[state] = step + 1
+                unseen -= 1
+            state = task.start
+            if not policy.carries_over_episodes:
+                remaining = 0
 
 
 # MountainCar and CartPole.

@@ -1,4 +1,4 @@
-"""Q-learning on the chain, DeepSea and GridWorld: one compiled loop for each.
+"""Q-learning on the chain, DeepSea and any finite environment: one compiled loop for each.
 
 A run is lane 0 of its seed's streams. Loops differ only in the environment they step and in the
 records they keep of an episode. Budgets are in episodes and in steps, and the first to run out ends
@@ -15,16 +15,16 @@ from numpy.typing import NDArray
 from ezgreedy import requirements as require
 from ezgreedy.agents.q_learning import Ties, greedy_action, learn, target
 from ezgreedy.compilation import jit, place
-from ezgreedy.envs import chain, deep_sea, grid_world
+from ezgreedy.envs import chain, deep_sea
+from ezgreedy.envs.finite import FiniteEnv, finite_model
 from ezgreedy.exploration.compiled import LaneStream, explore, lane_stream
 from ezgreedy.kernels.policies import Exploration
-from ezgreedy.requirements import FloatArray, IntArray
+from ezgreedy.requirements import BoolArray, FloatArray, IntArray
 
 NO_LIMIT = 2**62
 
 _CHAIN_ACTIONS = chain.NUM_ACTIONS
 _SEA_ACTIONS = deep_sea.NUM_ACTIONS
-_ROOM_ACTIONS = grid_world.NUM_ACTIONS
 _SURFACE_ROW, _SURFACE_COLUMN = deep_sea.FIRST_ROW, deep_sea.FIRST_COLUMN
 _CHAIN_START = chain.FIRST_STATE
 
@@ -55,15 +55,15 @@ class Sea(NamedTuple):
     left_shift: int
 
 
-class GridRoom(NamedTuple):
-    """A GridWorld with a goal, and the longest episode allowed."""
+class FiniteTask(NamedTuple):
+    """A finite environment as tables, and the longest episode allowed: see `finite_task`."""
 
-    size: int = grid_world.SIZE
-    start_row: int = grid_world.FIRST_ROW
-    start_column: int = grid_world.FIRST_COLUMN
-    goal_row: int = grid_world.GOAL[0]
-    goal_column: int = grid_world.GOAL[1]
-    step_limit: int = grid_world.STEP_LIMIT
+    successors: IntArray  # [states, actions]
+    rewards: FloatArray  # [states, actions]
+    terminal: BoolArray  # [states]
+    reachable: BoolArray  # [states]
+    start: int
+    step_limit: int
 
 
 def rule(
@@ -83,35 +83,54 @@ def rule(
 
 @dataclass(frozen=True, eq=False)
 class ChainRun:
-    """The result of one run on the chain; `mean_return` is discounted, over whole episodes."""
+    """The result of one run on the chain.
 
-    mean_return: float
-    num_episodes: int
+    Args:
+        returns: discounted return of every whole episode.
+        rewards: undiscounted return of every whole episode.
+        values: the table at the end.
+    """
+
+    returns: FloatArray
+    rewards: FloatArray
     values: FloatArray
 
+    @property
+    def mean_return(self) -> float:
+        """The mean discounted return; 0 if no episode was finished."""
+        return float(self.returns.mean()) if len(self.returns) else 0.0
 
-def run_chain(seed: int, length: int, policy: Exploration, how: QRule, budget: Budget) -> ChainRun:
-    """Q-learning on a chain of `length` states."""
-    values = np.full((length + 1, _CHAIN_ACTIONS), how.initial_value)
-    total, num_episodes = _chain_loop(lane_stream(seed, 0), length, policy, how, budget, values)
-    return ChainRun(total / max(num_episodes, 1), num_episodes, values)
+
+def run_chain(
+    seed: int, env: chain.Chain, policy: Exploration, how: QRule, budget: Budget
+) -> ChainRun:
+    """Q-learning on a chain."""
+    values = np.full((env.length + 1, _CHAIN_ACTIONS), how.initial_value)
+    most_episodes = min(budget.num_episodes, budget.num_steps)
+    kept = np.zeros(most_episodes), np.zeros(most_episodes)
+    num_episodes = _chain_loop(
+        lane_stream(seed, 0), (env.length, env.down), policy, how, budget, values, kept
+    )
+    return ChainRun(kept[0][:num_episodes], kept[1][:num_episodes], values)
 
 
 @jit
 def _chain_loop(
     stream: LaneStream,
-    length: int,
+    shape: tuple[int, int],
     policy: Exploration,
     how: QRule,
     budget: Budget,
     values: FloatArray,
-) -> tuple[float, int]:
-    """Returns the sum of the discounted returns of whole episodes, and their number."""
-    total, num_episodes, step = 0.0, 0, 0
+    kept: tuple[FloatArray, FloatArray],
+) -> int:
+    """Fills the discounted and undiscounted returns; returns the number of whole episodes."""
+    length, down = shape
+    num_episodes, step = 0, 0
     epsilon, table = policy.epsilon, policy.durations
     option_action, remaining = 0, 0
     while num_episodes < budget.num_episodes and step < budget.num_steps:
-        state, weight, gained, terminated = _CHAIN_START, 1.0, 0.0, False
+        state, weight, gained, paid, terminated = _CHAIN_START, 1.0, 0.0, 0.0, False
         while not terminated and step < budget.num_steps:
             option_action, remaining, is_exploring = explore(
                 stream, step, epsilon, table, _CHAIN_ACTIONS, option_action, remaining
@@ -122,18 +141,20 @@ def _chain_loop(
                 else greedy_action(values, state, _CHAIN_ACTIONS, how.has_random_ties, stream, step)
             )
             step += 1
-            after, reward, terminated = chain.step(state, action, length)
+            after, reward, terminated = chain.step(state, action, length, down)
             aim = target(values, reward, after, terminated, _CHAIN_ACTIONS, how.discount)
             learn(values, state, action, aim, how.step_size)
             gained += weight * reward
+            paid += reward
             weight *= how.discount
             state = after
         if terminated:
-            total += gained
+            kept[0][num_episodes] = gained
+            kept[1][num_episodes] = paid
             num_episodes += 1
         if not policy.carries_over_episodes:
             remaining = 0
-    return total, num_episodes
+    return num_episodes
 
 
 # DeepSea.
@@ -240,35 +261,48 @@ def leads_to_treasure(values: FloatArray, mapping: deep_sea.ActionMapping, how: 
     return True
 
 
-# GridWorld.
+# Any other finite environment, such as GridWorld.
+
+
+def finite_task(env: FiniteEnv, step_limit: int = NO_LIMIT) -> FiniteTask:
+    """A finite environment as compiled code takes it."""
+    model = finite_model(env)
+    return FiniteTask(
+        model.successors,
+        model.rewards,
+        model.terminal,
+        model.reachable,
+        env.first_state,
+        require.integer("step_limit", step_limit, least=1, most=NO_LIMIT),
+    )
 
 
 @dataclass(frozen=True, eq=False)
-class GridWorldRun:
-    """The result of one run on GridWorld: returns and lengths of whole episodes, and the table."""
+class FiniteRun:
+    """The result of one run: returns and lengths of whole episodes, and the table."""
 
     returns: FloatArray
     lengths: IntArray
     values: FloatArray
 
 
-def run_grid_world(
-    seed: int, room: GridRoom, policy: Exploration, how: QRule, budget: Budget
-) -> GridWorldRun:
-    """Q-learning on one GridWorld."""
-    values = np.full((room.size * room.size, _ROOM_ACTIONS), how.initial_value)
+def run_finite(
+    seed: int, task: FiniteTask, policy: Exploration, how: QRule, budget: Budget
+) -> FiniteRun:
+    """Q-learning on one finite environment."""
+    values = np.full(task.successors.shape, how.initial_value)
     returns = np.zeros(budget.num_episodes)
     lengths = np.zeros(budget.num_episodes, dtype=np.int64)
-    num_episodes = _grid_world_loop(
-        lane_stream(seed, 0), room, policy, how, budget, values, (returns, lengths)
+    num_episodes = _finite_loop(
+        lane_stream(seed, 0), task, policy, how, budget, values, (returns, lengths)
     )
-    return GridWorldRun(returns[:num_episodes], lengths[:num_episodes], values)
+    return FiniteRun(returns[:num_episodes], lengths[:num_episodes], values)
 
 
 @jit
-def _grid_world_loop(
+def _finite_loop(
     stream: LaneStream,
-    room: GridRoom,
+    task: FiniteTask,
     policy: Exploration,
     how: QRule,
     budget: Budget,
@@ -276,32 +310,30 @@ def _grid_world_loop(
     kept: tuple[FloatArray, NDArray[np.int64]],
 ) -> int:
     """Fills the returns and the lengths; returns the number of whole episodes."""
-    size, num_episodes, step = room.size, 0, 0
+    num_actions = task.successors.shape[1]
+    num_episodes, step = 0, 0
     epsilon, table = policy.epsilon, policy.durations
     option_action, remaining = 0, 0
     while num_episodes < budget.num_episodes and step < budget.num_steps:
-        row, column, gained, taken = room.start_row, room.start_column, 0.0, 0
-        terminated = False
-        while not terminated and taken < room.step_limit and step < budget.num_steps:
-            state = row * size + column
+        state, gained, taken, terminated = place(task.start), 0.0, 0, False
+        while not terminated and taken < task.step_limit and step < budget.num_steps:
             option_action, remaining, is_exploring = explore(
-                stream, step, epsilon, table, _ROOM_ACTIONS, option_action, remaining
+                stream, step, epsilon, table, num_actions, option_action, remaining
             )
-            action = (
+            action = place(
                 option_action
                 if is_exploring
-                else greedy_action(values, state, _ROOM_ACTIONS, how.has_random_ties, stream, step)
+                else greedy_action(values, state, num_actions, how.has_random_ties, stream, step)
             )
             step += 1
             taken += 1
-            row, column, reward, terminated = grid_world.step(
-                row, column, action, size, room.goal_row, room.goal_column, False
-            )
-            after = row * size + column
-            aim = target(values, reward, after, terminated, _ROOM_ACTIONS, how.discount)
+            after, reward = place(task.successors[state, action]), task.rewards[state, action]
+            terminated = task.terminal[after]
+            aim = target(values, reward, after, terminated, num_actions, how.discount)
             learn(values, state, action, aim, how.step_size)
             gained += reward
-        if terminated or taken == room.step_limit:
+            state = after
+        if terminated or taken == task.step_limit:
             kept[0][num_episodes] = gained
             kept[1][num_episodes] = taken
             num_episodes += 1

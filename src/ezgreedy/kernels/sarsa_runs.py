@@ -1,9 +1,10 @@
 """How well does SARSA(λ) do on MountainCar and CartPole? Compiled.
 
-One kernel for both domains, composed of the environments' compiled steps, the policy's compiled
+One kernel for all domains, composed of the environments' compiled steps, the policy's compiled
 decision and the agent's compiled update. With the same seed it does what a plain loop over the
 Gymnasium environment, an `EZGreedy` with one lane and a `SarsaLambda` does, action by action.
-A state is four numbers and an observation five; MountainCar uses the first two of each.
+A state is four numbers and an observation five; MountainCar uses the first two of each, and a
+CartPole that observes its state the first four.
 """
 
 from dataclasses import dataclass
@@ -39,13 +40,23 @@ Observation = tuple[float, float, float, float, float]
 
 
 class Domain(IntEnum):
-    """The environment; compiled code takes its number."""
+    """The environment, its rewards and its observations; compiled code takes its number."""
 
     MOUNTAIN_CAR = 0
     CARTPOLE = 1
+    MOUNTAIN_CAR_DENSE = 2
+    CARTPOLE_STATE = 3
+
+    @property
+    def is_car(self) -> bool:
+        """Whether it is MountainCar rather than CartPole."""
+        return self in (Domain.MOUNTAIN_CAR, Domain.MOUNTAIN_CAR_DENSE)
 
 
-_MOUNTAIN_CAR = int(Domain.MOUNTAIN_CAR)
+_DENSE_CAR = int(Domain.MOUNTAIN_CAR_DENSE)
+_CARS = (int(Domain.MOUNTAIN_CAR), _DENSE_CAR)
+_CARTPOLE_STATE = int(Domain.CARTPOLE_STATE)
+_DENSE_REWARD = mountain_car.DENSE_REWARD
 
 
 @dataclass(frozen=True)
@@ -122,7 +133,7 @@ def learn_by_sarsa(
 
 def first_states(domain: Domain, rng: np.random.Generator, num_episodes: int) -> FloatArray:
     """The first states of episodes, [episodes, 4], as the environment draws them from `rng`."""
-    if domain == Domain.MOUNTAIN_CAR:
+    if domain.is_car:
         states = [(*mountain_car.start(u), 0.0, 0.0) for u in rng.random(num_episodes)]
     else:
         states = [cartpole.start(*row) for row in rng.standard_normal((num_episodes, 4))]
@@ -131,10 +142,12 @@ def first_states(domain: Domain, rng: np.random.Generator, num_episodes: int) ->
 
 @jit_borrowing
 def advance(domain: int, state: State, action: int) -> tuple[State, float, bool]:
-    """One step of either environment: the state, the reward, whether the episode terminated."""
+    """One step of an environment: the state, the reward, whether the episode terminated."""
     first, second, third, fourth = state
-    if domain == _MOUNTAIN_CAR:
+    if domain in _CARS:
         first, second, reward, terminated = mountain_car.step(first, second, action)
+        if domain == _DENSE_CAR:
+            reward = _DENSE_REWARD
     else:
         first, second, third, fourth, reward, terminated = cartpole.step(
             first, second, third, fourth, action
@@ -144,10 +157,13 @@ def advance(domain: int, state: State, action: int) -> tuple[State, float, bool]
 
 @jit_borrowing
 def observe(domain: int, state: State) -> Observation:
-    """The observation of a state of either environment."""
+    """The observation of an environment's state; zeros fill it up."""
     first, second, third, fourth = state
-    if domain == _MOUNTAIN_CAR:
+    if domain in _CARS:
         return first, second, 0.0, 0.0, 0.0
+    if domain == _CARTPOLE_STATE:
+        first, second, third, fourth = cartpole.observe_state(first, second, third, fourth)
+        return first, second, third, fourth, 0.0
     return cartpole.observe(first, second, third, fourth)
 
 

@@ -15,7 +15,7 @@ import ezgreedy.envs  # noqa: F401 (registers the worlds)
 from ezgreedy.analysis.bins import Bins
 from ezgreedy.envs import mountain_car
 from ezgreedy.envs.finite import FiniteEnv, FiniteModel, finite_model
-from ezgreedy.envs.mountain_car import MountainCarSparse
+from ezgreedy.envs.mountain_car import MountainCar
 
 # What a cell looks like: outside the world, floor, an end that pays, an end that does not.
 NOTHING, FLOOR, PAYING_END, END = "#.G*"
@@ -123,7 +123,7 @@ def _dynamics(world: World) -> dict[str, Any]:
     limit = None if made.spec is None else made.spec.max_episode_steps
     if isinstance(env, FiniteEnv):
         return {"stepLimit": limit} | _table(env)
-    assert isinstance(env, MountainCarSparse)
+    assert isinstance(env, MountainCar)
     return {"stepLimit": limit} | _car(env)
 
 
@@ -150,7 +150,7 @@ def _cells(model: FiniteModel) -> str:
     return "".join(kinds)
 
 
-def _car(env: MountainCarSparse) -> dict[str, Any]:
+def _car(env: MountainCar) -> dict[str, Any]:
     """The car's constants, and the bins of its map."""
     bins = Bins.of(env.observation_space)
     return {
