@@ -13,6 +13,7 @@ from support.pages import run_page
 library("stable_baselines3")
 library("sb3_contrib")
 
+import torch  # noqa: E402
 from stable_baselines3 import DQN  # noqa: E402
 from stable_baselines3.common.callbacks import (  # noqa: E402
     BaseCallback,
@@ -20,11 +21,13 @@ from stable_baselines3.common.callbacks import (  # noqa: E402
     EvalCallback,
 )
 from stable_baselines3.common.evaluation import evaluate_policy  # noqa: E402
+from stable_baselines3.common.monitor import Monitor  # noqa: E402
 from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize  # noqa: E402
 
-from ezgreedy import Fixed, Uniform  # noqa: E402
+from ezgreedy import Fixed, Uniform, Zeta, exploratory_share  # noqa: E402
 from ezgreedy.adapters.sb3 import EZGreedyDQN  # noqa: E402
 from ezgreedy.adapters.sb3_contrib import EZGreedyQRDQN  # noqa: E402
+from ezgreedy.experiments import sb3_classic_control  # noqa: E402
 from ezgreedy.testing import AdaptedAgent, Trial, check_adapter  # noqa: E402
 
 SMALL = {"policy_kwargs": {"net_arch": [8]}, "device": "cpu", "train_freq": 1}
@@ -405,3 +408,45 @@ def test_the_page_runs(tmp_path):
     assert "steps were exploratory" in printed
     assert "ε is still 0.05" in printed
     assert "mean return" in printed
+
+
+# The comparison on classic tasks (`ezgreedy reproduce sb3-classic-control`), much shortened.
+
+
+def compared(policy, task="CartPole-v1", seed=0):
+    changes = {"timesteps": {task: 600}, "num_evaluations": 2, "num_evaluation_episodes": 1}
+    zoo = {**sb3_classic_control.ZOO[task], "learning_starts": 100, "train_freq": 64}
+    settings = {**sb3_classic_control.SETTINGS, **changes, "zoo": {task: zoo}}
+    return {**settings, "task": task, "policy": policy}, seed
+
+
+def test_a_compared_run_depends_only_on_its_settings_and_seed():
+    once, again = (sb3_classic_control.run_seed(*compared("ez")) for _ in range(2))
+    assert once == again
+    assert len(once["evaluations"]) == 2
+    assert sb3_classic_control.run_seed(*compared("ez", seed=1)) != once
+
+
+def test_compared_policies_share_everything_but_durations():
+    env = Monitor(gymnasium.make("CartPole-v1"))
+    models = {}
+    for policy in ("eps", "ez", "ez, equal budget"):
+        settings, seed = compared(policy)
+        models[policy] = sb3_classic_control._model(settings, env, seed)
+    eps, ez, matched = models.values()
+    assert eps.durations == Fixed(1)
+    assert ez.durations == matched.durations == Zeta()
+    for progress in (1.0, 0.95, 0.5, 0.0):
+        epsilon = eps.exploration_schedule(progress)
+        assert ez.exploration_schedule(progress) == epsilon
+        share = exploratory_share(matched.exploration_schedule(progress), Zeta())
+        assert share == pytest.approx(epsilon)
+    first = [model.policy.state_dict()["q_net.q_net.0.weight"] for model in models.values()]
+    assert torch.equal(first[0], first[1])
+    assert torch.equal(first[0], first[2])
+
+
+def test_a_compared_run_notes_when_the_goal_was_first_reached():
+    result = sb3_classic_control.run_seed(*compared("ez", "MountainCar-v0"))
+    assert result["first_goal"] is None  # three episodes are too few
+    assert 0.2 < result["exploratory_share"] < 0.8

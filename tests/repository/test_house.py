@@ -35,6 +35,7 @@ ROOMS = [
     "envs",
     "games",
     "exploration",
+    "adapters",
     "replay",
     "learning",
     "intrinsic",
@@ -55,7 +56,6 @@ ROOMS = [
     "cli",
     "__main__",
     "testing",
-    "adapters",
 ]
 HEAVY = {
     "torch",

@@ -25,6 +25,7 @@ _MODULES = (
     "ablation_readings",
     "cover_times",
     "atari_exploration",
+    "sb3_classic_control",
 )
 
 
