@@ -27,6 +27,7 @@ from ezgreedy.exploration.schedules import Linear, ladder
 
 if TYPE_CHECKING:
     from ezgreedy.exploration.full_coverage import CoverageReport, full_coverage
+    from ezgreedy.exploration.homeostasis import Homeostat
     from ezgreedy.exploration.options import (
         ActionRepeats,
         FiniteOptions,
@@ -40,14 +41,25 @@ if TYPE_CHECKING:
         repeat,
         sequence,
     )
+    from ezgreedy.exploration.stopping import (
+        AnyStop,
+        StopOnDiscrepancy,
+        StopOnReward,
+        StopOnUnchanged,
+        StoppingRule,
+        StopWhen,
+    )
     from ezgreedy.exploration.temporally_extended import TemporallyExtended
+    from ezgreedy.exploration.triggers import DiscrepancyTrigger
     from ezgreedy.finite_mdp import FiniteMDP
 
 __version__ = "0.1.0"
 
 __all__ = [
     "ActionRepeats",
+    "AnyStop",
     "CoverageReport",
+    "DiscrepancyTrigger",
     "DurationLaw",
     "EZGreedy",
     "EpsilonGreedy",
@@ -56,11 +68,17 @@ __all__ = [
     "Fixed",
     "Geometric",
     "History",
+    "Homeostat",
     "Linear",
     "Option",
     "OptionSet",
     "PlusOne",
     "Primitives",
+    "StopOnDiscrepancy",
+    "StopOnReward",
+    "StopOnUnchanged",
+    "StopWhen",
+    "StoppingRule",
     "TemporallyExtended",
     "TimedPolicies",
     "Uniform",
@@ -91,7 +109,17 @@ _LOADED_ON_DEMAND = {
         "repeat",
         "sequence",
     ),
+    "ezgreedy.exploration.homeostasis": ("Homeostat",),
+    "ezgreedy.exploration.stopping": (
+        "AnyStop",
+        "StopOnDiscrepancy",
+        "StopOnReward",
+        "StopOnUnchanged",
+        "StopWhen",
+        "StoppingRule",
+    ),
     "ezgreedy.exploration.temporally_extended": ("TemporallyExtended",),
+    "ezgreedy.exploration.triggers": ("DiscrepancyTrigger",),
     "ezgreedy.finite_mdp": ("FiniteMDP",),
 }
 

@@ -3,7 +3,15 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
-from ezgreedy import ActionRepeats, EpsilonGreedy, EZGreedy, Fixed, TemporallyExtended, Zeta
+from ezgreedy import (
+    ActionRepeats,
+    EpsilonGreedy,
+    EZGreedy,
+    Fixed,
+    StopOnUnchanged,
+    TemporallyExtended,
+    Zeta,
+)
 from ezgreedy.analysis.bins import Bins
 from ezgreedy.analysis.environment_walks import first_visits
 from ezgreedy.analysis.exact import expected_first_visits
@@ -145,15 +153,30 @@ def test_the_general_policy_gives_the_trials_of_the_vectorised_one():
 def test_options_end_where_a_rule_says_so():
     mdp, explore = room(5, (0, 2)), EZGreedy(4, 1.0, lanes=3, seed=9)
     bins = Bins.of(Walk(mdp).observation_space)
-    found = first_visits(lambda: Walk(mdp), explore, 300, stops=lambda old, new: old == new)
+    found = first_visits(lambda: Walk(mdp), explore, 300, stops=StopOnUnchanged(lanes=3))
     for trial in range(3):
         single = EZGreedy(4, 1.0, lanes=1, seed=9, first_lane=trial)
         first, visits = naive(lambda: Walk(mdp), single, bins, 300, 0, lambda old, new: old == new)
         assert found.first[trial].tolist() == first
         assert found.visits[trial].tolist() == visits
+    assert explore.counters.cut_by_caller > 0
+    assert explore.counters.cut_by_episode_ends == 0
     # Long repeats against a wall are what the rule is for.
     never = first_visits(lambda: Walk(mdp), EZGreedy(4, 1.0, lanes=3, seed=9), 300)
     assert found.trial_means().mean() < never.trial_means().mean()
+
+
+@pytest.mark.parametrize(
+    ("stops", "explore", "message"),
+    [
+        (np.array_equal, EZGreedy(4, 1.0, lanes=3), "stops must be a stopping rule"),
+        (StopOnUnchanged(lanes=2), EZGreedy(4, 1.0, lanes=3), "stops.lanes must equal .* 3; got 2"),
+        (StopOnUnchanged(lanes=2), Scripted([0, 0]), "explore must be a policy of ours"),
+    ],
+)
+def test_rules_that_cannot_end_these_options_are_refused(stops, explore, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        first_visits(lambda: Walk(room(5, (0, 2))), explore, 10, stops=stops)
 
 
 @pytest.mark.parametrize("env_id", ["MountainCar-v0", "FrozenLake-v1"])

@@ -43,6 +43,31 @@ def test_compiled_code_plays_the_tape_of_numpy(law, epsilon):
         np.testing.assert_array_equal(played, fleet[:, lane])
 
 
+@jit
+def stopped_compiled_tape(stream, epsilon, table, num_actions, ends):
+    actions = np.zeros(len(ends), dtype=np.int64)
+    option_action, remaining = 0, 0
+    for step in range(len(ends)):
+        if ends[step]:
+            remaining = 0
+        option_action, remaining, exploring = compiled.explore(
+            stream, step, epsilon, table, num_actions, option_action, remaining
+        )
+        actions[step] = option_action if exploring else 0
+    return actions
+
+
+@each_law
+def test_a_kernel_ends_an_option_by_setting_its_remaining_plays_to_zero(law):
+    explore = EZGreedy(18, 0.5, law, lanes=8, seed=5)
+    ends = np.random.default_rng(0).random((300, 8)) < 0.2
+    fleet = np.array([explore(np.zeros(8, int), ends=row) for row in ends])
+    for lane in range(8):
+        stream = compiled.lane_stream(5, lane)
+        played = stopped_compiled_tape(stream, 0.5, law.inverse, 18, ends[:, lane])
+        np.testing.assert_array_equal(played, fleet[:, lane])
+
+
 def test_compiled_uniforms_equal_those_of_numpy():
     streams = Streams(99, lanes=4)
     words = streams.words(np.arange(300)[:, None])
@@ -93,13 +118,15 @@ def test_tensors_play_the_tape_of_numpy(law, carries, weights, epsilon):
         greedy = rng.integers(0, 5, 7)
         starts = rng.random(7) < 0.1 if rng.random() < 0.5 else None
         active = rng.random(7) < 0.7 if rng.random() < 0.3 else None
+        ends = rng.random(7) < 0.3 if rng.random() < 0.3 else None
         legal = None
         if rng.random() < 0.3:
             legal = rng.random((7, 5)) < 0.7
             legal[np.arange(7), greedy] = legal[:, 0] = True
         stepping = np.ones(7, dtype=bool) if active is None else active
-        expected = host(greedy, starts, active, legal)
-        actions = device(tensor(greedy), tensor(starts), tensor(active), tensor(legal))
+        expected = host(greedy, starts, active, legal, ends)
+        masks = [tensor(mask) for mask in (starts, active, legal)]
+        actions = device(tensor(greedy), *masks, ends=tensor(ends))
         np.testing.assert_array_equal(actions.numpy()[stepping], expected[stepping])
         np.testing.assert_array_equal(device.exploring.numpy(), host.exploring)
         np.testing.assert_array_equal(device.remaining.numpy(), host.remaining)
@@ -194,6 +221,7 @@ def test_a_function_of_the_step_works_while_lanes_step_together():
         ({"greedy": torch.zeros(2, dtype=torch.int64)}, ValueError, r"have shape \(3,\)"),
         ({"starts": torch.zeros(3)}, TypeError, "starts must be a bool tensor"),
         ({"active": torch.ones(2, dtype=torch.bool)}, ValueError, r"active must have shape \(3,\)"),
+        ({"ends": torch.ones(2, dtype=torch.bool)}, ValueError, r"ends must have shape \(3,\)"),
         ({"legal": torch.ones(3, 9, dtype=torch.bool)}, ValueError, r"legal must have shape"),
         (
             {"greedy": torch.zeros(3, dtype=torch.int64, device="meta")},

@@ -62,6 +62,8 @@ BAD_CALLS = [
     ({"starts": [True, False]}, ValueError, r"starts must have shape \(3,\); got \(2,\)"),
     ({"starts": [1, 0, 0]}, TypeError, "starts must be a bool array"),
     ({"starts": True}, TypeError, "starts must be a bool array; got bool True"),
+    ({"ends": [True, False]}, ValueError, r"ends must have shape \(3,\); got \(2,\)"),
+    ({"ends": [0.5, 0.0, 1.0]}, TypeError, "ends must be a bool array"),
     ({"active": np.ones(3)}, TypeError, r"active must be a bool array of shape \(3,\)"),
     ({"active": np.ones((3, 1), bool)}, ValueError, r"active must have shape \(3,\)"),
     ({"legal": np.ones((3, 5), bool)}, ValueError, r"legal must have shape \(3, 4\)"),

@@ -252,19 +252,19 @@ def test_lanes_equal_naive_ones_over_arbitrary_calls(data):
         greedy = rng.integers(0, num_actions, lanes)
         starts = rng.random(lanes) < 0.2 if rng.random() < 0.3 else None
         active = rng.random(lanes) < 0.7 if rng.random() < 0.3 else None
+        ends = rng.random(lanes) < 0.3 if rng.random() < 0.3 else None
         legal = None
         if rng.random() < 0.3:
             legal = rng.random((lanes, num_actions)) < 0.6
             legal[np.arange(lanes), greedy] = True
-        actions = explore(greedy, starts, active, legal)
+        actions = explore(greedy, starts, active, legal, ends)
         for i in range(lanes):
+            if (starts is not None and starts[i] and not carries) or (ends is not None and ends[i]):
+                naive[i].remaining = 0
             if active is not None and not active[i]:
-                if starts is not None and starts[i] and not carries:
-                    naive[i].remaining = 0
                 continue
-            start = starts is not None and starts[i]
             mask = None if legal is None else legal[i]
-            expected, exploring = naive[i].act(greedy[i], epsilons[i], start=start, legal=mask)
+            expected, exploring = naive[i].act(greedy[i], epsilons[i], legal=mask)
             assert actions[i] == expected
             assert explore.exploring[i] == exploring
         assert explore.remaining.tolist() == [lane.remaining for lane in naive]
@@ -276,6 +276,41 @@ def test_lanes_equal_naive_ones_over_arbitrary_calls(data):
     begun = [n for lane in naive for n in lane.begun]
     assert explore.counters.durations == {n: begun.count(n) for n in set(begun)}
     assert explore.counters.started == len(begun)
+
+
+def test_ends_stop_options_before_the_decision():
+    explore = EZGreedy(4, 1.0, Fixed(5), lanes=3, carries_over_episodes=True)
+    explore(np.zeros(3, int))
+    explore(np.zeros(3, int), ends=np.array([False, True, True]))
+    assert explore.remaining.tolist() == [3, 4, 4]
+    assert explore.counters.cut_by_caller == 2
+    assert explore.counters.plays_cut == 8
+    assert explore.counters.cut_by_episode_ends == 0
+    assert np.isnan(explore.probabilities).sum() == 0
+    assert explore.probabilities.tolist() == [1.0, 0.25, 0.25]
+
+
+def test_ends_that_end_nothing_change_nothing():
+    law, nowhere = Zeta(cap=30), np.zeros(6, dtype=bool)
+    plain, told = (EZGreedy(4, 0.3, law, lanes=6, seed=1) for _ in range(2))
+    for _ in range(300):
+        greedy = np.zeros(6, dtype=int)
+        np.testing.assert_array_equal(told(greedy, ends=nowhere), plain(greedy))
+        # Where no option runs there is nothing to end either.
+        idle = plain.remaining == 0
+        np.testing.assert_array_equal(told(greedy, ends=idle), plain(greedy))
+    assert told.counters == plain.counters
+
+
+def test_ending_options_on_every_step_leaves_epsilon_greedy():
+    always = np.ones(6, dtype=bool)
+    one_step = EpsilonGreedy(4, 0.4, lanes=6, seed=1)
+    stopped = EZGreedy(4, 0.4, Zeta(), lanes=6, seed=1)
+    for _ in range(300):
+        greedy = np.zeros(6, dtype=int)
+        np.testing.assert_array_equal(stopped(greedy, ends=always), one_step(greedy))
+        np.testing.assert_array_equal(stopped.probabilities, one_step.probabilities)
+    assert stopped.counters.explored == one_step.counters.explored
 
 
 def test_counters_add_up():

@@ -32,6 +32,16 @@ def test_a_state_saved_inside_options_continues_the_same_tape(num_steps):
     assert restored.counters == original.counters
 
 
+def test_a_state_from_before_options_could_be_ended_is_loaded():
+    original = EZGreedy(4, 0.5, lanes=3)
+    tape(original, 50)
+    state = original.state_dict()
+    del state["counters"]["cut_by_caller"]
+    restored = EZGreedy(4, 0.5, lanes=3)
+    restored.load_state_dict(state)
+    assert restored.state_dict() == original.state_dict()
+
+
 def test_numbers_assigned_to_epsilon_are_part_of_the_state():
     original = EZGreedy(4, 0.5, lanes=3)
     original.epsilon = [0.0, 0.3, 1.0]

@@ -63,14 +63,15 @@ def test_action_repeats_and_ez_greedy_give_the_same_tape(data):
         greedy = rng.integers(0, num_actions, lanes)
         starts = rng.random(lanes) < 0.2 if rng.random() < 0.4 else None
         active = rng.random(lanes) < 0.7 if rng.random() < 0.4 else None
+        ends = rng.random(lanes) < 0.3 if rng.random() < 0.4 else None
         legal = None
         if rng.random() < 0.4:
             legal = rng.random((lanes, num_actions)) < 0.6
             legal[np.arange(lanes), greedy] = True
         stepping = np.ones(lanes, bool) if active is None else active
-        actions = fast(greedy, starts, active, legal)
+        actions = fast(greedy, starts, active, legal, ends)
         np.testing.assert_array_equal(
-            actions[stepping], general(greedy, starts, active, legal)[stepping]
+            actions[stepping], general(greedy, starts, active, legal, ends=ends)[stepping]
         )
         np.testing.assert_array_equal(fast.exploring, general.exploring)
         np.testing.assert_array_equal(fast.remaining, general.remaining)

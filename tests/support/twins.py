@@ -52,9 +52,7 @@ class NaiveLane:
     remaining: int = 0
     begun: list[int] = field(default_factory=list)
 
-    def act(self, greedy, epsilon, *, start=False, legal=None):
-        if start and not self.carries_over_episodes:
-            self.remaining = 0
+    def act(self, greedy, epsilon, *, legal=None):
         if self.remaining > 0 and legal is not None and not legal[self.action]:
             self.remaining = 0
         step, self.step = self.step, self.step + 1

@@ -21,6 +21,8 @@ from ezgreedy import requirements as require
 from ezgreedy.analysis.bins import Bins
 from ezgreedy.analysis.visits import FirstVisitTimes, VisitTally
 from ezgreedy.exploration.explorer import Explorer
+from ezgreedy.exploration.ez_greedy import EZGreedy
+from ezgreedy.exploration.stopping import StoppingRule
 from ezgreedy.exploration.temporally_extended import TemporallyExtended
 from ezgreedy.requirements import BoolArray, IntArray
 
@@ -55,7 +57,7 @@ def first_visits(
     *,
     max_episode_steps: int | None = None,
     greedy: Callable[[Any], int] | None = None,
-    stops: Callable[[Any, Any], bool] | None = None,
+    stops: StoppingRule | None = None,
     progress: Callable[[int], object] | None = None,
 ) -> FirstVisitTimes:
     """Counts first visits of a policy, which has one lane for every trial.
@@ -70,8 +72,8 @@ def first_visits(
         max_episode_steps: limit on the length of episodes; the environment's own if None.
         greedy: the greedy action of an observation; may be None if the policy plays none, as with
             ε = 1.
-        stops: whether a running option ends here, given the observations before and after a
-            step, within an episode; never if None.
+        stops: an unused rule that ends running options early, given observations and rewards,
+            for policies of ours; none if None.
         progress: called after every step with the number of steps taken.
     """
     require.integer("num_steps", num_steps, least=1)
@@ -138,7 +140,7 @@ class _Trials:
         envs: list[Environment],
         explore: Policy,
         greedy: Callable[[Any], int] | None,
-        stops: Callable[[Any, Any], bool] | None,
+        stops: StoppingRule | None,
     ) -> None:
         actions = envs[0].action_space
         assert isinstance(actions, spaces.Discrete)
@@ -148,6 +150,9 @@ class _Trials:
             received = explore.num_actions  # type: ignore[attr-defined]
             raise require.refuse("explore", f"have {actions.n} actions", received)
         self.envs, self.explore, self.greedy, self.stops = envs, explore, greedy, stops
+        _check_rule(stops, explore)
+        self.rewards = np.zeros(len(envs))
+        self.starts = np.ones(len(envs), dtype=np.bool_)
         seed, first_lane = _seed_and_first_lane(explore)
         self.observations: list[Any] = [
             env.reset(seed=_environment_seed(seed, first_lane + lane))[0]
@@ -156,18 +161,16 @@ class _Trials:
 
     def step(self) -> IntArray:
         """Takes one step of every trial; returns those whose episode ended with it."""
-        finished, stopped = np.zeros((2, len(self.envs)), dtype=np.bool_)
+        finished = np.zeros(len(self.envs), dtype=np.bool_)
         for lane, action in enumerate(self._actions().tolist()):
-            before = self.observations[lane]
-            observation, _, terminated, truncated, _ = self.envs[lane].step(
+            observation, reward, terminated, truncated, _ = self.envs[lane].step(
                 action + self.first_action
             )
-            self.observations[lane] = observation
+            self.observations[lane], self.rewards[lane] = observation, reward
             finished[lane] = terminated or truncated
-            if self.stops is not None:
-                stopped[lane] = self.stops(before, observation)
-        if finished.any() or stopped.any():
-            self.explore.reset(finished | stopped)
+        if finished.any():
+            self.explore.reset(finished)
+        self.starts = finished
         return np.flatnonzero(finished)
 
     def restart(self, lanes: IntArray) -> None:
@@ -177,9 +180,11 @@ class _Trials:
 
     def _actions(self) -> IntArray:
         if isinstance(self.explore, TemporallyExtended):
-            return self.explore(self._greedy_actions, observations=self.observations)
-        if isinstance(self.explore, Explorer):
-            return self.explore(self._greedy_actions)
+            return self.explore(
+                self._greedy_actions, observations=self.observations, ends=self._ends()
+            )
+        if isinstance(self.explore, EZGreedy):
+            return self.explore(self._greedy_actions, ends=self._ends())
         greedy = np.full(len(self.envs), _NO_GREEDY_ACTION)
         if self.greedy is not None:
             greedy = self._greedy_actions(np.arange(len(self.envs)))
@@ -187,6 +192,12 @@ class _Trials:
         if self.greedy is None and (played == _NO_GREEDY_ACTION).any():
             raise require.refuse("greedy", "be given: the policy plays greedy actions", None)
         return require.actions("explore(greedy)", played, len(self.envs), self.num_actions)
+
+    def _ends(self) -> BoolArray | None:
+        """Where the rule says that options end; None without a rule."""
+        if self.stops is None:
+            return None
+        return self.stops(observations=self.observations, rewards=self.rewards, starts=self.starts)
 
     def _greedy_actions(self, lanes: IntArray) -> IntArray:
         """The greedy actions of lanes that may act greedily; with ε = 1 there are none."""
@@ -202,6 +213,21 @@ def check_policy(explore: object) -> None:
         rule = "have lanes, a call and a reset, as EZGreedy has"
         raise require.refuse_type("explore", rule, explore)
     require.integer("explore.lanes", explore.lanes, least=1)
+
+
+def _check_rule(stops: object, explore: Policy) -> None:
+    if stops is None:
+        return
+    if not isinstance(stops, StoppingRule):
+        raise require.refuse_type("stops", "be a stopping rule, such as StopOnUnchanged", stops)
+    if not isinstance(explore, Explorer):
+        raise require.refuse_type(
+            "explore", "be a policy of ours for stops to end options", explore
+        )
+    if stops.lanes != explore.lanes:
+        raise require.refuse(
+            "stops.lanes", f"equal those of the policy, {explore.lanes}", stops.lanes
+        )
 
 
 def _seed_and_first_lane(explore: Policy) -> tuple[int, int]:

@@ -19,6 +19,7 @@ from ezgreedy.requirements import BoolArray, FloatArray, IntArray
 
 Greedy = IntArray | Callable[[IntArray], IntArray]
 STATE_FORMAT = 1
+_NEWER_COUNTERS = {"cut_by_caller"}  # not in every state of this format
 
 
 @dataclass
@@ -31,6 +32,7 @@ class Counters:
         started: options begun.
         cut_by_episode_ends: options stopped by an episode end with plays still to come.
         cut_by_masks: options that stopped because their action became illegal.
+        cut_by_caller: options that the caller's `ends` stopped with plays still to come.
         plays_cut: plays left when options were cut short.
         durations: number of options begun with each duration (for options that know it).
     """
@@ -40,6 +42,7 @@ class Counters:
     started: int = 0
     cut_by_episode_ends: int = 0
     cut_by_masks: int = 0
+    cut_by_caller: int = 0
     plays_cut: int = 0
     durations: dict[int, int] = field(default_factory=dict)
 
@@ -71,6 +74,23 @@ class Decision(NamedTuple):
     epsilon: FloatArray
     chance: FloatArray | float
     inside: FloatArray | float = 1.0
+
+
+class Masks(NamedTuple):
+    """The masks of one call, checked; None where not given."""
+
+    starts: BoolArray | None
+    active: BoolArray | None
+    legal: BoolArray | None
+    ends: BoolArray | None
+
+
+class Ended(NamedTuple):
+    """Numbers of options that one call ended early."""
+
+    by_episode_ends: int = 0
+    by_caller: int = 0
+    by_masks: int = 0
 
 
 class Explorer(ABC):
@@ -255,14 +275,15 @@ class Explorer(ABC):
     # Arguments of a call.
 
     def _checked_masks(
-        self, starts: object, active: object, legal: object
-    ) -> tuple[BoolArray | None, BoolArray | None, BoolArray | None]:
+        self, starts: object, active: object, legal: object, ends: object
+    ) -> "Masks":
         lanes = self.lanes
-        return (
+        return Masks(
             None if starts is None else require.mask("starts", starts, (lanes,)),
             # A copy, since `probabilities` may ask for it after the caller has reused the array.
             None if active is None else require.mask("active", active, (lanes,)).copy(),
             None if legal is None else require.mask("legal", legal, (lanes, self.num_actions)),
+            None if ends is None else require.mask("ends", ends, (lanes,)),
         )
 
     @staticmethod
@@ -321,8 +342,9 @@ def _restored_epsilon(current: Epsilon, saved: Any, lanes: int) -> Epsilon:
 
 def _restored_counters(saved: Any) -> Counters:
     name = "state['counters']"
-    if not isinstance(saved, Mapping) or saved.keys() != asdict(Counters()).keys():
-        raise require.refuse(name, f"have the keys {sorted(asdict(Counters()))}", saved)
+    known = asdict(Counters()).keys()
+    if not isinstance(saved, Mapping) or not known - _NEWER_COUNTERS <= saved.keys() <= known:
+        raise require.refuse(name, f"have the keys {sorted(known)}", saved)
     totals = {
         key: require.integer(f"{name}[{key!r}]", value, least=0)
         for key, value in saved.items()

@@ -17,8 +17,10 @@ from ezgreedy.exploration.durations import DurationLaw, Fixed, Zeta, checked_law
 from ezgreedy.exploration.explorer import (
     Counters,
     Decision,
+    Ended,
     Explorer,
     Greedy,
+    Masks,
     check_greedy_legal,
     checked_ints,
 )
@@ -84,6 +86,7 @@ class EZGreedy(Explorer):
         starts: BoolArray | None = None,
         active: BoolArray | None = None,
         legal: BoolArray | None = None,
+        ends: BoolArray | None = None,
     ) -> IntArray:
         """The actions to execute, [lanes].
 
@@ -96,13 +99,16 @@ class EZGreedy(Explorer):
                 consume nothing, and the actions returned for them are meaningless.
             legal: bool [lanes, actions]. Options draw among legal actions; an option whose action
                 is no longer legal ends, and its lane decides again.
+            ends: bool [lanes], true where a running option ends before the decision because the
+                caller knows better, such as on a bump; see `exploration.stopping`.
         """
         if not callable(greedy):
             greedy = require.actions("greedy", greedy, self.lanes, self.num_actions)
-        running, num_ended = self._remaining, (0, 0)
-        if starts is not None or active is not None or legal is not None:
-            starts, active, legal = self._checked_masks(starts, active, legal)
-            running, num_ended = self._still_running(starts, active, legal)
+        running, ended = self._remaining, Ended()
+        if starts is not None or active is not None or legal is not None or ends is not None:
+            masks = self._checked_masks(starts, active, legal, ends)
+            active, legal = masks.active, masks.legal
+            running, ended = self._still_running(masks)
         drawn = self._lookahead.current(self.streams, self._epsilon)
         fresh, further_plays, option_actions = self._begin(drawn, running, active, legal)
         # Masks of all ones and all zeros select without branches, which random masks mispredict.
@@ -119,8 +125,8 @@ class EZGreedy(Explorer):
             check_greedy_legal(greedy, legal, self._deciding(running, active) & (exploring == 0))
         chance = self._chance(actions, legal)
         # From here on nothing can fail, so a refused call has changed nothing.
-        if any(num_ended):
-            self._count_ended(running, *num_ended)
+        if any(ended):
+            self._count_ended(running, ended)
         remaining = running + exploring
         remaining[fresh] = further_plays
         self._remaining, self._option_actions = remaining, option_actions
@@ -133,15 +139,17 @@ class EZGreedy(Explorer):
             self._count_begun()
         return actions
 
-    def _still_running(
-        self, starts: BoolArray | None, active: BoolArray | None, legal: BoolArray | None
-    ) -> tuple[IntArray, tuple[int, int]]:
-        """Plays left [lanes] once episode starts and masks have ended options; numbers ended."""
+    def _still_running(self, masks: Masks) -> tuple[IntArray, Ended]:
+        """Plays left [lanes] once the masks have ended options; numbers ended."""
+        starts, active, legal, ends = masks
         running = self._remaining
-        num_cut = num_masked = 0
+        num_cut = num_stopped = num_masked = 0
         if starts is not None and not self.carries_over_episodes:
             num_cut = int(np.count_nonzero(running[starts]))
             running = np.where(starts, 0, running)
+        if ends is not None:
+            num_stopped = int(np.count_nonzero(running[ends]))
+            running = np.where(ends, 0, running)
         if legal is not None:
             stepping = np.arange(self.lanes) if active is None else np.flatnonzero(active)
             self.choice.check_legal(legal, stepping)
@@ -150,7 +158,7 @@ class EZGreedy(Explorer):
             num_masked = illegal.size
             running = running.copy()
             running[illegal] = 0
-        return running, (num_cut, num_masked)
+        return running, Ended(num_cut, num_stopped, num_masked)
 
     def _begin(
         self,
@@ -222,15 +230,16 @@ class EZGreedy(Explorer):
             self._counters.add_durations(np.concatenate(self._begun) + 1)
             self._begun.clear()
 
-    def _count_ended(self, running: IntArray, num_cut: int, num_masked: int) -> None:
+    def _count_ended(self, running: IntArray, ended: Ended) -> None:
         """Counts options that ended early; `running` are the plays left after that, [lanes]."""
-        self._counters.cut_by_episode_ends += num_cut
-        self._counters.cut_by_masks += num_masked
+        self._counters.cut_by_episode_ends += ended.by_episode_ends
+        self._counters.cut_by_caller += ended.by_caller
+        self._counters.cut_by_masks += ended.by_masks
         self._counters.plays_cut += int((self._remaining - running).sum())
 
     def _end_options(self, finished: BoolArray) -> None:
         running = np.where(finished, 0, self._remaining)
-        self._count_ended(running, int(np.count_nonzero(self._remaining[finished])), 0)
+        self._count_ended(running, Ended(int(np.count_nonzero(self._remaining[finished]))))
         self._remaining = running
 
     def _identity(self) -> dict[str, Any]:

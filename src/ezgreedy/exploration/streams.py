@@ -40,6 +40,7 @@ class Purpose(IntEnum):
     OPTION_POLICY = 3
     OPTION_TERMINATION = 4
     GREEDY_TIE = 5  # for agents: which of several equally good actions is the greedy one
+    STOP = 6  # for stopping rules: whether a running option ends early
 
 
 def finalise(words: UInt64Array) -> UInt64Array:

@@ -125,6 +125,7 @@ class TemporallyExtended(Explorer):
         active: BoolArray | None = None,
         legal: BoolArray | None = None,
         observations: Any = None,
+        ends: BoolArray | None = None,
     ) -> IntArray:
         """The actions to execute, [lanes].
 
@@ -136,14 +137,20 @@ class TemporallyExtended(Explorer):
                 that happens on its first step, the lane acts greedily.
             observations: the lanes' observations, indexable by lane; needed by options that read
                 them.
+            ends: as for `EZGreedy`.
         """
-        starts, active, legal = self._checked_masks(starts, active, legal)
+        starts, active, legal, ends = self._checked_masks(starts, active, legal, ends)
         if not callable(greedy):
             greedy = require.actions("greedy", greedy, self.lanes, self.num_actions)
         epsilon = np.broadcast_to(epsilon_at(self._epsilon, self._steps), (self.lanes,))
         lanes = self._lanes_stepping(active, legal, observations, epsilon)
         counters = replace(self._counters, durations=dict(self._counters.durations))
-        running = self._after_starts(starts, counters)
+        if self.carries_over_episodes:
+            starts = None
+        running, num_cut = self._without(starts, list(self._running), counters)
+        counters.cut_by_episode_ends += num_cut
+        running, num_stopped = self._without(ends, running, counters)
+        counters.cut_by_caller += num_stopped
         plays = {
             lane.number: play
             for lane in lanes
@@ -273,20 +280,20 @@ class TemporallyExtended(Explorer):
             for position, index in enumerate(indices)
         ]
 
-    def _after_starts(
-        self, starts: BoolArray | None, counters: Counters
-    ) -> list["_Running | None"]:
-        """The running options, without those that an episode start has ended."""
-        running = list(self._running)
-        if starts is None or self.carries_over_episodes:
-            return running
-        for index in np.flatnonzero(starts).tolist():
-            ended = running[index]
-            if ended is not None and ended.remaining != 0:
-                counters.cut_by_episode_ends += 1
-                counters.plays_cut += max(ended.remaining, 0)
-            running[index] = None
-        return running
+    @staticmethod
+    def _without(
+        ended: BoolArray | None, running: list["_Running | None"], counters: Counters
+    ) -> tuple[list["_Running | None"], int]:
+        """The running options without those of the ended lanes, and how many these were."""
+        if ended is None:
+            return running, 0
+        stopped = [lane for lane in np.flatnonzero(ended).tolist() if running[lane] is not None]
+        left = list(running)
+        for lane in stopped:
+            option = left[lane]
+            counters.plays_cut += 0 if option is None else max(option.remaining, 0)
+            left[lane] = None
+        return left, len(stopped)
 
     def _count(self, counters: Counters, plays: dict[int, _Play], num_lanes: int) -> None:
         counters.steps += num_lanes
@@ -310,7 +317,8 @@ class TemporallyExtended(Explorer):
         return {"options": self.options} | super()._settings()
 
     def _end_options(self, finished: BoolArray) -> None:
-        self._running = self._after_starts(finished, self._counters)
+        self._running, num_cut = self._without(finished, self._running, self._counters)
+        self._counters.cut_by_episode_ends += num_cut
 
     # Checkpoints.
 

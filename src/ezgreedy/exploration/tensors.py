@@ -107,6 +107,7 @@ class TensorEZGreedy:
         self._durations: Tensor
         self._cut_by_episode_ends: Tensor
         self._cut_by_masks: Tensor
+        self._cut_by_caller: Tensor
         self._plays_cut: Tensor
         self._faulty: Tensor
         self._common_step: int | None
@@ -120,6 +121,7 @@ class TensorEZGreedy:
         active: Tensor | None = None,
         legal: Tensor | None = None,
         epsilon: Tensor | None = None,
+        ends: Tensor | None = None,
     ) -> Tensor:
         """The actions to execute, int64 [lanes]; arguments as for `EZGreedy`, as tensors.
 
@@ -130,6 +132,7 @@ class TensorEZGreedy:
             legal: as for `EZGreedy`.
             epsilon: the ε of this call, one number or [lanes], for schedules that live on the
                 device; the policy's own if None.
+            ends: as for `EZGreedy`.
         """
         self._check_greedy(greedy)
         lanes, actions_shape = (self.lanes,), (self.lanes, self.num_actions)
@@ -137,6 +140,7 @@ class TensorEZGreedy:
             ("starts", starts, lanes),
             ("active", active, lanes),
             ("legal", legal, actions_shape),
+            ("ends", ends, lanes),
         ):
             self._check_mask(name, value, shape)
         if epsilon is None:
@@ -144,14 +148,15 @@ class TensorEZGreedy:
         else:
             epsilon = epsilon.to(torch.float64)
             self._faulty |= ~((epsilon >= 0.0) & (epsilon <= 1.0)).all()
-        running = self._remaining
         if starts is not None and not self.carries_over_episodes:
-            running = self._end(starts, self._cut_by_episode_ends)
+            self._remaining = self._end(starts, self._cut_by_episode_ends)
+        if ends is not None:
+            self._remaining = self._end(ends, self._cut_by_caller)
         if legal is not None:
             allowed = legal.gather(1, self._option_actions[:, None])[:, 0]
             illegal = ~allowed if active is None else ~allowed & active
-            self._remaining = running
-            running = self._end(illegal, self._cut_by_masks)
+            self._remaining = self._end(illegal, self._cut_by_masks)
+        running = self._remaining
         words = _scramble(self._offsets + self._steps * _signed(WEYL), self._multipliers)
         deciding = running == 0
         stepping = torch.ones_like(deciding) if active is None else active
@@ -247,6 +252,7 @@ class TensorEZGreedy:
             "started": int(counts[1:].sum()),
             "cut_by_episode_ends": int(self._cut_by_episode_ends),
             "cut_by_masks": int(self._cut_by_masks),
+            "cut_by_caller": int(self._cut_by_caller),
             "plays_cut": int(self._plays_cut),
             "durations": [[n, int(counts[n])] for n in np.flatnonzero(counts).tolist() if n],
         }
@@ -262,6 +268,7 @@ class TensorEZGreedy:
         self._option_actions = self._tensor(state["option_actions"])
         self._cut_by_episode_ends = self._tensor(counters["cut_by_episode_ends"])
         self._cut_by_masks = self._tensor(counters["cut_by_masks"])
+        self._cut_by_caller = self._tensor(counters["cut_by_caller"])
         self._plays_cut = self._tensor(counters["plays_cut"])
         counts = np.zeros(self._host.durations.cap + 1, dtype=np.int64)
         for n, count in counters["durations"]:

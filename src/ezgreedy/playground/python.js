@@ -27,10 +27,9 @@ function asPython(settings) {
     "from functools import partial",
     "",
     "import gymnasium",
-    ...(settings.stop ? ["import numpy as np"] : []),
     "",
     "import ezgreedy.envs  # registers the worlds",
-    `from ezgreedy import EpsilonGreedy, EZGreedy, ${lawName}`,
+    `from ezgreedy import ${["EpsilonGreedy", "EZGreedy", ...(settings.stop ? ["StopOnUnchanged"] : []), lawName].join(", ")}`,
     "from ezgreedy.analysis import first_visits",
     ...(isTable ? ["from ezgreedy.envs.finite import finite_model"] : []),
     "",
@@ -49,7 +48,9 @@ function asPython(settings) {
     "        explore,",
     `        num_steps=${asInteger(settings.steps)},`,
     `        greedy=lambda observation: ${world.greedy},  # ${world.greedyWords}`,
-    ...(settings.stop ? ["        stops=np.array_equal,  # nothing has changed: a wall"] : []),
+    ...(settings.stop
+      ? [`        stops=StopOnUnchanged(lanes=${settings.walkers}),  # a wall, for one`]
+      : []),
     "    )",
     "    maps[name] = visits.mean_map()",
     "    mean = visits.trial_means(cells).mean()",
