@@ -27,7 +27,15 @@ from ezgreedy.exploration.schedules import Linear, ladder
 
 if TYPE_CHECKING:
     from ezgreedy.exploration.full_coverage import CoverageReport, full_coverage
+    from ezgreedy.exploration.held_actions import HeldActions
     from ezgreedy.exploration.homeostasis import Homeostat
+    from ezgreedy.exploration.noise import (
+        ActionNoise,
+        ColouredNoise,
+        HeldNoise,
+        OrnsteinUhlenbeck,
+        WhiteNoise,
+    )
     from ezgreedy.exploration.options import (
         ActionRepeats,
         FiniteOptions,
@@ -56,8 +64,10 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "ActionNoise",
     "ActionRepeats",
     "AnyStop",
+    "ColouredNoise",
     "CoverageReport",
     "DiscrepancyTrigger",
     "DurationLaw",
@@ -67,11 +77,14 @@ __all__ = [
     "FiniteOptions",
     "Fixed",
     "Geometric",
+    "HeldActions",
+    "HeldNoise",
     "History",
     "Homeostat",
     "Linear",
     "Option",
     "OptionSet",
+    "OrnsteinUhlenbeck",
     "PlusOne",
     "Primitives",
     "StopOnDiscrepancy",
@@ -82,6 +95,7 @@ __all__ = [
     "TemporallyExtended",
     "TimedPolicies",
     "Uniform",
+    "WhiteNoise",
     "Zeta",
     "exploratory_share",
     "follow",
@@ -109,7 +123,15 @@ _LOADED_ON_DEMAND = {
         "repeat",
         "sequence",
     ),
+    "ezgreedy.exploration.held_actions": ("HeldActions",),
     "ezgreedy.exploration.homeostasis": ("Homeostat",),
+    "ezgreedy.exploration.noise": (
+        "ActionNoise",
+        "ColouredNoise",
+        "HeldNoise",
+        "OrnsteinUhlenbeck",
+        "WhiteNoise",
+    ),
     "ezgreedy.exploration.stopping": (
         "AnyStop",
         "StopOnDiscrepancy",

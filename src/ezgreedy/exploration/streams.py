@@ -41,6 +41,7 @@ class Purpose(IntEnum):
     OPTION_TERMINATION = 4
     GREEDY_TIE = 5  # for agents: which of several equally good actions is the greedy one
     STOP = 6  # for stopping rules: whether a running option ends early
+    NOISE = 64  # and all numbers above: continuous actions need many draws on one step
 
 
 def finalise(words: UInt64Array) -> UInt64Array:
@@ -126,3 +127,17 @@ class Streams:
         """
         threshold = np.ceil(epsilon * 2.0**RESOLUTION_BITS).astype(np.uint64)
         return (words >> _DISCARDED) < threshold
+
+    def noise_uniforms(self, words: UInt64Array, count: int) -> NDArray[np.float64]:
+        """`count` draws for continuous actions from every word, [words, count]."""
+        addresses = (np.uint64(Purpose.NOISE) + np.arange(count, dtype=np.uint64)) * np.uint64(WEYL)
+        return (finalise(words[:, None] + addresses) >> _DISCARDED).astype(np.float64) * UNIT
+
+    def normals(self, words: UInt64Array, count: int) -> NDArray[np.float64]:
+        """`count` standard normal draws from every word, [words, count], by Box and Muller."""
+        pairs = (count + 1) // 2
+        uniforms = self.noise_uniforms(words, 2 * pairs)
+        radii = np.sqrt(-2.0 * np.log1p(-uniforms[:, :pairs]))
+        angles = 2.0 * np.pi * uniforms[:, pairs:]
+        both = np.stack([radii * np.cos(angles), radii * np.sin(angles)], axis=2)
+        return both.reshape(len(words), 2 * pairs)[:, :count]
