@@ -11,7 +11,7 @@ from ezgreedy.experiments import deep_games
 from ezgreedy.findings.finding import read_finding
 from ezgreedy.findings.paper_tables import PAPER_SCORES
 from ezgreedy.findings.training_scores import raw_curves
-from ezgreedy.report.markdown import document
+from ezgreedy.report.markdown_experiment import experiment_page
 from ezgreedy.report.study import read_study
 from ezgreedy.results.runs import read_run, run_directories
 from support.written_runs import write_run
@@ -79,7 +79,9 @@ def test_curves_are_the_evaluations_of_the_runs(runs, judged):
 
 
 def test_tables_hold_the_paper_s_lines_and_every_game(runs, judged):
-    text = document(read_study(judged))
+    study = read_study(judged)
+    (finding,) = study.findings
+    text = experiment_page(finding, study)
     for line in PAPER_SCORES:
         assert f"| {line.label} | paper |" in text
     assert "| R2D2+RND | ours | not run |" in text

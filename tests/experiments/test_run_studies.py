@@ -12,7 +12,7 @@ from ezgreedy.experiments import atari100k, deep_durations
 from ezgreedy.experiments.run_study import find, judge, run_studies
 from ezgreedy.findings.intervals import stratified_difference_interval
 from ezgreedy.games.atari.atari100k import published
-from ezgreedy.report.markdown import document
+from ezgreedy.report.markdown_experiment import experiment_page
 from ezgreedy.report.study import read_study
 from ezgreedy.results.runs import read_run
 from support.written_runs import write_run
@@ -194,7 +194,9 @@ def test_judging_writes_what_the_report_shows(tmp_path, capsys):
     assert summary["settings"]["agreement"] == [0.7, 1.4]
     for figure in ("scores_by_game.svg", "freeway_crossings.svg"):
         assert (out / "atari100k" / figure).stat().st_size > 1000
-    text = document(read_study(out))
+    study = read_study(out)
+    (finding,) = study.findings
+    text = experiment_page(finding, study)
     assert "Final scores after 100,000 steps" in text
     assert "| MsPacman |" in text
     assert "DrQ(ε)" in text

@@ -1,6 +1,7 @@
 """`ezgreedy report` on the command line: what it writes, and what it refuses."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -24,41 +25,70 @@ def copy(out: Path, tmp_path: Path) -> Path:
     return tmp_path / "out"
 
 
-def test_the_document_tells_every_claim_number_and_verdict(
-    out: Path, tmp_path: Path, summaries: dict[str, Any]
+def verdict_of(claim: dict[str, Any]) -> str:
+    return wording.VERDICT_WORDS[claim["verdict"]] if claim["verdict"] else wording.NO_VERDICT
+
+
+def test_the_document_has_every_claim_and_a_paragraph_and_a_figure_for_each_experiment(
+    copy: Path, tmp_path: Path, summaries: dict[str, Any]
 ) -> None:
     file = tmp_path / "REPRODUCTION.md"
-    assert main(["report", str(out), "--markdown", str(file)]) == 0
+    assert main(["report", str(copy), "--markdown", str(file)]) == 0
     lines = file.read_text(encoding="utf-8").splitlines()
     for name, summary in summaries.items():
-        assert f"## {name}" in lines
+        start = lines.index(f"### {name}")
+        assert f"`{summary['command']}`" in lines[start + 2]
+        assert f"(out/{name}/README.md)" in lines[start + 2]
+        assert lines[start + 4].endswith(f"(out/{name}/{summary['figures'][1]})")
+        for claim in summary["claims"]:
+            (row,) = (line for line in lines if line.startswith(f"| {claim['claim']} |"))
+            assert f"[{name}](out/{name}/README.md)" in row
+            assert f"| **{verdict_of(claim)}** | {claim['seeds']} |" in row
+            numbers = row.split(" | ")[2].split("<br>")
+            assert len(numbers) - (len(claim["readings"]) > 1) <= 3
+    for line in lines:
+        for target in re.findall(r"\]\(([^)]+)\)", line):
+            assert (tmp_path / target).exists(), target
+
+
+def test_an_experiment_s_page_tells_every_claim_number_and_verdict(
+    copy: Path, tmp_path: Path, summaries: dict[str, Any]
+) -> None:
+    assert main(["report", str(copy), "--markdown", str(tmp_path / "R.md")]) == 0
+    for name, summary in summaries.items():
+        lines = (copy / name / "README.md").read_text(encoding="utf-8").splitlines()
         assert f"- Command: `{summary['command']}`" in lines
         for claim in summary["claims"]:
-            start = lines.index(f"### {claim['claim']}")
-            verdict = claim["verdict"]
-            words = wording.VERDICT_WORDS[verdict] if verdict else wording.NO_VERDICT
-            assert lines[start + 2] == f"**{words.capitalize()}.** {claim['note']}".rstrip()
-            (row,) = (line for line in lines if line.startswith(f"| {claim['claim']} |"))
-            assert f"[{name}](#{name})" in row
-            assert f"| **{words}** | {summary['seeds']} |" in row
+            start = lines.index(f"## {claim['claim']}")
+            told = f"**{verdict_of(claim).capitalize()}.** {claim['note']}".rstrip()
+            assert lines[start + 2] == told
             source = claim["source"].removeprefix("paper, ")
-            told = source if source != "ours" else "ours, not the paper's"
-            assert lines[start + 4] == f"- Source: {told}"
+            source = source if source != "ours" else "ours, not the paper's"
+            assert lines[start + 4] == f"- Source: {source}"
             assert lines[start + 5].startswith(f"- Criterion: {claim['criterion']}")
             for key, number in claim["numbers"].items():
                 value = number["value"] if isinstance(number, dict) else number
-                told = next(line for line in lines[start:] if line.startswith(f"| {key} | "))
-                shown = told.split(" | ")[1].split(" ")[0].strip(" |")
+                row = next(line for line in lines[start:] if line.startswith(f"| {key} | "))
+                shown = row.split(" | ")[1].split(" ")[0].strip(" |")
                 assert float(shown.replace(wording.NARROW_SPACE, "")) == pytest.approx(
                     value, rel=0.05, abs=1e-6
                 )
 
 
-def test_the_same_summaries_give_the_same_files(out: Path, tmp_path: Path) -> None:
+def test_a_foreign_page_beside_the_results_is_not_replaced(
+    copy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (copy / FIG1 / "README.md").write_text("mine")
+    assert main(["report", str(copy), "--markdown", str(tmp_path / "R.md")]) == 2
+    assert "--markdown must be a new file or an earlier report" in capsys.readouterr().err
+    assert not (tmp_path / "R.md").exists()
+
+
+def test_the_same_summaries_give_the_same_files(copy: Path, tmp_path: Path) -> None:
     for directory in ("a", "b"):
         targets = ["--to", str(tmp_path / directory / "page.html")]
         targets += ["--markdown", str(tmp_path / directory / "R.md")]
-        assert main(["report", str(out), *targets]) == 0
+        assert main(["report", str(copy), *targets]) == 0
     for name in ("page.html", "R.md"):
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
 
@@ -75,7 +105,7 @@ def test_experiments_without_a_summary_are_named_as_not_run(copy: Path) -> None:
     (copy / FIG1 / "summary.json").unlink()
     assert main(["report", str(copy), "--markdown", str(copy / "R.md")]) == 0
     text = (copy / "R.md").read_text()
-    assert text.count(f"`{FIG1}` |  | not run: `ezgreedy reproduce {FIG1}` |") == 4
+    assert text.count(f"`ezgreedy reproduce {FIG1}` | not run |") == 4
     assert main(["report", str(copy)]) == 0
     page = (copy / "report.html").read_text(encoding="utf-8")
     assert '<span class="chip not-run">not run</span>' in page

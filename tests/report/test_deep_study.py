@@ -321,14 +321,15 @@ def test_a_page_takes_any_mix_and_the_same_numbers_come_out(
     out: Path, runs: Path, tmp_path: Path
 ) -> None:
     assert main(["collect", str(runs), "--out", str(tmp_path / "kept")]) == 0
+    shutil.copytree(out, tmp_path / "out")
     documents = []
     for index, sources in enumerate(
         [[runs], [tmp_path / "kept"], sorted(runs.iterdir()), [runs, tmp_path / "kept"]]
     ):
         to = ["--to", str(tmp_path / f"{index}.html"), "--markdown", str(tmp_path / f"{index}.md")]
-        assert main(["report", str(out), *map(str, sources), *to]) == 0
-        text = (tmp_path / f"{index}.md").read_text(encoding="utf-8")
-        assert f"## {EXPERIMENT.id}" in text
+        assert main(["report", str(tmp_path / "out"), *map(str, sources), *to]) == 0
+        assert f"### {EXPERIMENT.id}" in (tmp_path / f"{index}.md").read_text(encoding="utf-8")
+        text = (tmp_path / "out" / "deep-agents.md").read_text(encoding="utf-8")
         documents.append([line for line in text.splitlines() if line.startswith("| minatar/")])
         assert 'id="deep-minatar-breakout"' in (tmp_path / f"{index}.html").read_text()
     assert [line.split(" | ")[1] for line in documents[0]] == ["rainbow-eps", "rainbow-ez"]
@@ -339,7 +340,8 @@ def test_runs_alone_make_a_page_without_verdicts(runs: Path, tmp_path: Path) -> 
     targets = ["--to", str(tmp_path / "p.html"), "--markdown", str(tmp_path / "p.md")]
     assert main(["report", str(runs), *targets]) == 0
     assert 'id="verdicts"' not in (tmp_path / "p.html").read_text()
-    assert "## Verdicts" not in (tmp_path / "p.md").read_text()
+    assert "claims" not in (tmp_path / "p.md").read_text()
+    assert "# Training runs" in (tmp_path / "p.md").read_text()
 
 
 def test_collections_beside_experiments_are_found(out: Path, runs: Path, tmp_path: Path) -> None:
@@ -347,11 +349,11 @@ def test_collections_beside_experiments_are_found(out: Path, runs: Path, tmp_pat
     assert main(["collect", str(runs), "--out", str(tmp_path / "results" / "deep")]) == 0
     document = tmp_path / "R.md"
     assert main(["report", str(tmp_path / "results"), "--markdown", str(document)]) == 0
-    assert "## Deep agents" in document.read_text(encoding="utf-8")
+    assert "### Deep agents" in document.read_text(encoding="utf-8")
     # Only what says that it is a collection: a directory of others is nobody's business here.
     (tmp_path / "results" / "deep" / "collection.json").unlink()
     assert main(["report", str(tmp_path / "results"), "--markdown", str(document)]) == 0
-    assert "## Deep agents" not in document.read_text(encoding="utf-8")
+    assert "### Deep agents" not in document.read_text(encoding="utf-8")
 
 
 def test_bad_sources_are_refused_in_one_line(

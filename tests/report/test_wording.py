@@ -48,9 +48,9 @@ def test_verdicts_are_told_and_too_few_seeds_have_none() -> None:
 
 
 def test_readings_are_counted_by_side() -> None:
-    assert wording.sides({"a": "holds", "b": "holds"}) == "holds in 2 of 2"
+    assert wording.sides({"a": "holds", "b": "holds"}) == "holds in 2 of 2 readings"
     found = {"a": "contradicted", "b": "undecided", "c": "contradicted"}
-    assert wording.sides(found) == "undecided in 1 of 3, contradicted in 2"  # type: ignore[arg-type]
+    assert wording.sides(found) == "undecided in 1 of 3 readings, contradicted in 2"  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,11 @@ def test_the_page_has_the_sentences_that_count_verdicts(study: Study) -> None:
         assert sentence in text
 
 
+def test_the_document_is_short_enough_to_read() -> None:
+    lines = (ROOT / "REPRODUCTION.md").read_text(encoding="utf-8").splitlines()
+    assert len(lines) <= 200
+
+
 def test_every_statement_of_the_paper_is_counted_once(study: Study) -> None:
     sentences = [(row.statement.claim, row.experiment) for row in study.rows]
     assert len(set(sentences)) == len(sentences)

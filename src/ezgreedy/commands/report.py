@@ -34,7 +34,11 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         "--markdown is given)",
     )
     report.add_argument(
-        "--markdown", type=Path, metavar="FILE", help="file of the document (default: none)"
+        "--markdown",
+        type=Path,
+        metavar="FILE",
+        help="file of the document (default: none); a page with the details goes beside each "
+        "experiment's results, as README.md",
     )
     report.set_defaults(run=_report)
 
@@ -46,9 +50,11 @@ def _report(parsed: argparse.Namespace) -> int:
     texts: dict[Path, str] = {}
     if parsed.markdown is not None:
         from ezgreedy.report import markdown
+        from ezgreedy.report.markdown_text import MARK
 
-        check_target("--markdown", parsed.markdown, ".md", markdown.MARK, _REPLACED)
-        texts[parsed.markdown] = markdown.document(found)
+        for path, text in markdown.documents(found, parsed.markdown).items():
+            check_target("--markdown", path, ".md", MARK, _REPLACED)
+            texts[path] = text
     if parsed.to is not None or parsed.markdown is None:
         require_installed("report", ("jinja2", "matplotlib", "plotly"), "study")
         from ezgreedy.report import page

@@ -282,6 +282,7 @@ def _returns_panel(settings: Settings, results: Results, size: int) -> Panel:
         ],
         x_label="thousand episodes",
         y_label="average return",
+        figure="returns",
     )
 
 

@@ -134,7 +134,14 @@ def _panel(settings: Settings, medians: Mapping[str, Interval], family: str) -> 
         points = [medians[f"{family} {size}, {policy}"] for size in settings[family]]
         mean, low, high = ([point[i] for point in points] for i in range(3))
         lines.append(Curve(policy, settings[family], mean, low, high, colour))
-    return Panel(title, lines, x_label=x_label, y_label="cover time (steps)", log_y=True)
+    return Panel(
+        title,
+        lines,
+        x_label=x_label,
+        y_label="cover time (steps)",
+        log_y=True,
+        figure="cover_times",
+    )
 
 
 def _times(results: Results) -> dict[str, FloatArray]:

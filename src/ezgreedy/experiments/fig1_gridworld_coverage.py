@@ -139,6 +139,7 @@ def summarise(settings: Settings, records: Sequence[Record]) -> Summary:
             for policy, label in POLICIES.items()
         },
         ColourScale(settings["num_steps"]),
+        figure="first_visits",
     )
     return Summary(claims, [block])
 

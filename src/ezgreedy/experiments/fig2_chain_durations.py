@@ -141,7 +141,7 @@ def summarise(settings: Settings, records: Sequence[Record]) -> Summary:
     colour_of = dict(zip(FAMILIES, in_order, strict=False))
     blocks = [
         Panel(
-            reading,
+            f"{reading}: {label}",
             [
                 mean_curve(
                     _word(family),
@@ -154,6 +154,7 @@ def summarise(settings: Settings, records: Sequence[Record]) -> Summary:
             x_label="mean duration (steps)",
             y_label=label,
             log_x=True,
+            figure="durations",
         )
         for measure, label in MEASURES.items()
         for reading in settings["readings"]
@@ -181,10 +182,11 @@ def draw(settings: Settings, summary: Summary, directory: Path) -> list[Path]:
         for axis, panel in zip(axes.flat, summary.panels, strict=True):
             draw_panel(axis, panel)
             axis.label_outer()
-            if axis not in axes[0]:
-                axis.set_title("")
+            axis.set_title("")
             if axis is not axes[0, 0]:
                 axis.get_legend().remove()
+        for axis, reading in zip(axes[0], settings["readings"], strict=True):
+            axis.set_title(reading)
     return style.save(figure, directory / "durations")
 
 

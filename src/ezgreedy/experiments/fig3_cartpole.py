@@ -165,25 +165,30 @@ def summarise(settings: Settings, records: Sequence[Record]) -> Summary:
             {**settings, **changes},
             "returns",
             y_label="return (of 1000)",
+            figure="learning_curves",
         )
         for basis, changes in settings["bases"].items()
         if any(_returns(settings, results, policy, basis).size for policy in POLICIES)
     ]
-    first = {cell: study.mean_map(results[cell]) for pair in maps.values() for cell in pair}
-    return Summary(claims, panels, {"first_visits": first})
+    blocks = [
+        study.visit_maps(
+            f"First visits at ε = 1, {name}",
+            [results[cell] for cell in maps[name]],
+            (_LABELS[horizontal], _LABELS[vertical]),
+            settings["num_walk_steps"],
+            f"first_visits_{horizontal}_{vertical}",
+        )
+        for name, (horizontal, vertical) in MAPS.items()
+    ]
+    return Summary(claims, [*panels, *blocks])
 
 
 def draw(settings: Settings, summary: Summary, directory: Path) -> list[Path]:
     """Learning curves on all bases, and a figure of maps for each pair of coordinates."""
     panels = summary.panels
     files = study.save_panels(panels, directory / "learning_curves") if panels else []
-    for name, (horizontal, vertical) in MAPS.items():
-        files += study.save_maps(
-            [summary.data["first_visits"][f"{policy}, map {name}"] for policy in POLICIES],
-            (_LABELS[horizontal], _LABELS[vertical]),
-            settings["num_walk_steps"],
-            directory / f"first_visits_{horizontal}_{vertical}",
-        )
+    for block in summary.maps:
+        files += study.save_maps(block, directory)
     return files
 
 

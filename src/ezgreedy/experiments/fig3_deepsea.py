@@ -41,8 +41,9 @@ from ezgreedy.experiments.readings import (
 )
 from ezgreedy.figures import colours
 from ezgreedy.findings.claims import Summary
-from ezgreedy.findings.maps import ColourScale
+from ezgreedy.findings.maps import ColourScale, Maps
 from ezgreedy.findings.panels import Curve, Panel
+from ezgreedy.requirements import FloatArray
 
 SETTINGS: dict[str, Any] = {
     **EZ_SETTINGS,
@@ -65,8 +66,6 @@ SETTINGS: dict[str, Any] = {
     "num_walk_episodes": 500_000,  # Paper: 500,000 · N steps
     "num_maps": 5,  # Paper: 5 trials; further seeds keep only numbers of their walks
 }
-
-_TICKS = (3, 5, 10, 20, 50)
 
 
 def cells(settings: Settings) -> list[Cell]:
@@ -138,8 +137,8 @@ def summarise(settings: Settings, records: Sequence[Record]) -> Summary:
         [
             *(_learning_panel(settings, results, reading) for reading in READINGS),
             _returns_panel(settings, results),
+            _maps(settings, results),
         ],
-        {"first_visits": {policy: _mean_map(results[f"walk {policy}"]) for policy in POLICIES}},
     )
 
 
@@ -148,23 +147,16 @@ def draw(settings: Settings, summary: Summary, directory: Path) -> list[Path]:
     from ezgreedy.figures import curves, heatmaps, style
 
     *learning, returns_panel = summary.panels
+    block = summary.maps[0]
     learned = curves.learning_curves(learning)
     for axis in learned.axes:
-        axis.axhline(settings["num_episodes"], color=style.TEXT_COLOUR, linestyle=":", linewidth=1)
         axis.set_ylim(3, 4 * settings["num_episodes"])
-        axis.set_xticks(_TICKS, [str(size) for size in _TICKS])
-        axis.set_xticks([], minor=True)
-        axis.set_xlim(_TICKS[0] * 0.9, _TICKS[-1] * 1.1)
-        axis.text(
-            _TICKS[-1], 1.15 * settings["num_episodes"], "not learned", fontsize=8, ha="right"
-        )
     returns = curves.learning_curves([returns_panel])
     maps = heatmaps.first_visit_maps(
-        [[np.array(summary.data["first_visits"][policy], dtype=np.float64) for policy in POLICIES]],
+        [[np.array(cells, dtype=np.float64) for (cells,) in block.maps.values()]],
         row_labels=(f"ε = 1, N = {settings['walk_size']}",),
-        column_labels=tuple(POLICIES.values()),
-        # Paper: log(E + 1) with levels in [0, 16]
-        scale=ColourScale(float(np.exp(16)), is_log=True),
+        column_labels=tuple(block.maps),
+        scale=block.scale,
     )
     return [
         *style.save(learned, directory / "episodes_to_learn"),
@@ -199,14 +191,23 @@ def _learning_panel(settings: Settings, results: Results, reading: str) -> Panel
         y_label="episodes to learn (median, range)",
         log_x=True,
         log_y=True,
+        references=[_limit(settings, lines)],
+        figure="episodes_to_learn",
     )
+
+
+def _limit(settings: Settings, lines: Sequence[Curve]) -> Curve:
+    """The number of episodes that runs had, which those that did not learn count as."""
+    sizes = np.concatenate([np.asarray(line.x) for line in lines])
+    limit = settings["num_episodes"]
+    return Curve("limit: not learned", [sizes.min(), sizes.max()], [limit, limit])
 
 
 def _returns_panel(settings: Settings, results: Results) -> Panel:
     """Average return over episodes at one size."""
     episodes = middles(settings["num_curve_episodes"], settings["num_bins"])
     return Panel(
-        f"N = {settings['curve_size']}",
+        f"Average return at N = {settings['curve_size']}",
         [
             mean_curve(
                 label,
@@ -218,14 +219,26 @@ def _returns_panel(settings: Settings, results: Results) -> Panel:
         ],
         x_label="episode",
         y_label="average return",
+        figure="returns",
     )
 
 
-def _mean_map(entries: Sequence[Mapping[str, Any]]) -> list[list[float | None]]:
-    """The mean over walks; None where there is no cell."""
+def _maps(settings: Settings, results: Results) -> Maps:
+    return Maps(
+        f"First visits at ε = 1, N = {settings['walk_size']}",
+        ("ε", [1.0]),
+        {label: [_mean_map(results[f"walk {policy}"])] for policy, label in POLICIES.items()},
+        # Paper: log(E + 1) with levels in [0, 16]
+        ColourScale(float(np.exp(16)), is_log=True),
+        figure="first_visits",
+    )
+
+
+def _mean_map(entries: Sequence[Mapping[str, Any]]) -> FloatArray:
+    """The mean over walks; NaN where there is no cell."""
     maps = [entry["first_visits"] for entry in entries if entry["first_visits"] is not None]
     mean = np.mean(maps, axis=0)
-    return [[None if value < 0 else round(value, 1) for value in row] for row in mean.tolist()]
+    return np.where(mean < 0, np.nan, mean)
 
 
 EXPERIMENT = Experiment(

@@ -45,7 +45,7 @@ from ezgreedy.findings.intervals import (
     ratio_interval,
 )
 from ezgreedy.findings.judging import Side, above, all_of, below
-from ezgreedy.findings.maps import ColourScale
+from ezgreedy.findings.maps import ColourScale, Maps
 from ezgreedy.findings.panels import Panel
 from ezgreedy.requirements import FloatArray
 
@@ -80,7 +80,7 @@ LEARNING = Statement(
     "Until the results were known, two intervals that do not overlap.",
 )
 COVERAGE = Statement(
-    "First-visit times at ε = 1 show significantly better coverage than with ε-greedy.",
+    "GridWorld: first-visit times at ε = 1 show significantly better coverage than with ε-greedy.",
     "paper, Section 5.1 and Figure 3b",
     "Mean number of steps to the first visit over all cells: the interval of the ratio εz/ε lies "
     "below 1.",
@@ -174,7 +174,7 @@ def summarise(settings: Settings, records: Sequence[Record]) -> Summary:
     ]
     panels = [
         Panel(
-            f"greedy ties: {ties}",
+            f"Average return, greedy ties: {ties}",
             [
                 mean_curve(
                     label,
@@ -186,32 +186,36 @@ def summarise(settings: Settings, records: Sequence[Record]) -> Summary:
             ],
             x_label="episode",
             y_label="average return",
+            figure="learning",
         )
         for ties in TIES
     ]
-    maps = {
-        name: {policy: _maps(settings, results, policy, name).mean(axis=0) for policy in POLICIES}
-        for name in GOALS
-    }
-    rounded = {
-        name: {policy: cells.round(1).tolist() for policy, cells in row.items()}
-        for name, row in maps.items()
-    }
-    return Summary(claims, panels, {"first_visits": rounded})
+    maps = Maps(
+        "First visits at ε = 1",
+        ("walks", list(GOALS)),
+        {
+            label: [_maps(settings, results, policy, name).mean(axis=0) for name in GOALS]
+            for policy, label in POLICIES.items()
+        },
+        ColourScale(settings["num_walk_steps"]),
+        figure="first_visits",
+    )
+    return Summary(claims, [*panels, maps])
 
 
 def draw(settings: Settings, summary: Summary, directory: Path) -> list[Path]:
     """Learning curves for each tie rule, and the maps."""
     from ezgreedy.figures import curves, heatmaps, style
 
+    (block,) = summary.maps
     maps = heatmaps.first_visit_maps(
         [
-            [np.array(summary.data["first_visits"][name][policy]) for policy in POLICIES]
-            for name in GOALS
+            [np.array(cells[place]) for cells in block.maps.values()]
+            for place in range(len(GOALS))
         ],
         row_labels=tuple(GOALS),
-        column_labels=tuple(POLICIES.values()),
-        scale=ColourScale(settings["num_walk_steps"]),
+        column_labels=tuple(block.maps),
+        scale=block.scale,
     )
     learning = style.save(curves.learning_curves(summary.panels), directory / "learning")
     return learning + style.save(maps, directory / "first_visits")

@@ -107,34 +107,38 @@ def summarise(settings: Settings, records: Sequence[Record]) -> Summary:
         study.coverage_claim(COVERAGE, results, {"map": ("eps, map", "ez, map")}),
     ]
     shown = [
-        (_DEFAULT, "returns", "return"),
-        (_DEFAULT, "lengths", "steps to the goal or limit"),
-        *((name, "returns", "return") for name in settings["readings"]),
+        (_DEFAULT, "returns", "return", "learning_curves"),
+        (_DEFAULT, "lengths", "steps to the goal or limit", "learning_curves"),
+        *((name, "returns", "return", "readings") for name in settings["readings"]),
     ]
     panels = [
         study.learning_panel(
-            name,
+            f"{name}: {label}",
             {policy: results[f"{policy}, {name}"] for policy in POLICIES},
             settings,
             measure,
             y_label=label,
+            figure=figure,
         )
-        for name, measure, label in shown
+        for name, measure, label, figure in shown
     ]
-    maps = {policy: study.mean_map(results[f"{policy}, map"]) for policy in POLICIES}
-    return Summary(claims, panels, {"first_visits": maps})
+    maps = study.visit_maps(
+        "First visits at ε = 1",
+        [results[f"{policy}, map"] for policy in POLICIES],
+        ("position", "velocity"),
+        settings["num_walk_steps"],
+        "first_visits",
+    )
+    return Summary(claims, [*panels, maps])
 
 
 def draw(settings: Settings, summary: Summary, directory: Path) -> list[Path]:
     """Learning curves of the default and of the other readings, and the maps."""
     main, readings = summary.panels[:2], summary.panels[2:]
-    maps = [summary.data["first_visits"][policy] for policy in POLICIES]
     return [
         *study.save_panels(main, directory / "learning_curves"),
         *(study.save_panels(readings, directory / "readings") if readings else []),
-        *study.save_maps(
-            maps, ("position", "velocity"), settings["num_walk_steps"], directory / "first_visits"
-        ),
+        *study.save_maps(summary.maps[0], directory),
     ]
 
 

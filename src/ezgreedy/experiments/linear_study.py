@@ -25,7 +25,7 @@ from ezgreedy.findings.intervals import (
     share_interval,
 )
 from ezgreedy.findings.judging import all_of, below
-from ezgreedy.findings.maps import ColourScale
+from ezgreedy.findings.maps import ColourScale, Maps
 from ezgreedy.findings.panels import Curve, Panel
 from ezgreedy.requirements import FloatArray
 
@@ -154,6 +154,7 @@ def learning_panel(
     measure: str,
     *,
     y_label: str,
+    figure: str,
 ) -> Panel:
     """The mean over runs in every block of episodes, for every policy that has a finished run.
 
@@ -163,6 +164,7 @@ def learning_panel(
         settings: settings of the runs.
         measure: the measure to show.
         y_label: name of the measure.
+        figure: name of the figure that draws it.
     """
     lines = []
     episodes = np.cumsum(_widths(settings))
@@ -173,7 +175,7 @@ def learning_panel(
             mean, low, high = ([point[i] for point in points] for i in range(3))
             colour = colours.POLICY_COLOURS[policy]
             lines.append(Curve(label, episodes, mean, low, high, colour))
-    return Panel(title, lines, x_label="episode", y_label=y_label)
+    return Panel(title, lines, x_label="episode", y_label=y_label, figure=figure)
 
 
 def save_panels(panels: Sequence[Panel], path: Path) -> list[Path]:
@@ -183,20 +185,41 @@ def save_panels(panels: Sequence[Panel], path: Path) -> list[Path]:
     return style.save(curves.learning_curves(panels), path)
 
 
-def save_maps(
-    maps: Sequence[Any], axis_labels: tuple[str, str], num_steps: int, path: Path
-) -> list[Path]:
-    """Saves first-visit maps of ε- and εz-greedy side by side; the vertical axis points up."""
+def visit_maps(
+    title: str,
+    entries: Sequence[Sequence[Mapping[str, Any]]],
+    axis_labels: tuple[str, str],
+    num_steps: int,
+    figure: str,
+) -> Maps:
+    """First-visit maps of ε- and εz-greedy side by side; the vertical axis points up.
+
+    Args:
+        title: heading.
+        entries: results of both policies' trials.
+        axis_labels: labels of the horizontal and the vertical axis.
+        num_steps: steps of a trial.
+        figure: name of the figure that draws them.
+    """
+    maps = {
+        label: [np.array(mean_map(own))[::-1]]
+        for label, own in zip(POLICIES.values(), entries, strict=True)
+    }
+    return Maps(title, ("ε", [1.0]), maps, ColourScale(num_steps), axis_labels, figure)
+
+
+def save_maps(block: Maps, directory: Path) -> list[Path]:
+    """Saves first-visit maps side by side."""
     from ezgreedy.figures import heatmaps, style
 
     figure = heatmaps.first_visit_maps(
-        [[np.array(cells)[::-1] for cells in maps]],
+        [[np.array(cells) for (cells,) in block.maps.values()]],
         row_labels=[""],
-        column_labels=list(POLICIES.values()),
-        scale=ColourScale(num_steps),
-        axis_labels=axis_labels,
+        column_labels=list(block.maps),
+        scale=block.scale,
+        axis_labels=block.axis_labels,
     )
-    return style.save(figure, path)
+    return style.save(figure, directory / block.figure)
 
 
 def mean_map(entries: Sequence[Mapping[str, Any]]) -> list[list[float]]:

@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from ezgreedy.figures import style
 from ezgreedy.findings.panels import Curve, Panel
 
+_FEW_DECADES = 10**2.5  # up to here 2 and 5 are labelled too
 _LONG_LABEL = 60  # characters; two such labels do not fit side by side
 
 
@@ -52,13 +53,28 @@ def draw_panel(axis: Any, panel: Panel, *, has_legend: bool = True) -> None:
     for curve in panel.references:
         _draw_curve(axis, curve, linewidth=0.9, linestyle="--")
     axis.set(xlabel=panel.x_label, ylabel=panel.y_label, title=panel.title)
-    axis.set_xscale("log" if panel.log_x else "linear")
-    axis.set_yscale("log" if panel.log_y else "linear")
+    if panel.log_x:
+        axis.set_xscale("log")
+        _log_ticks(axis.xaxis)
+    if panel.log_y:
+        axis.set_yscale("log")
+        _log_ticks(axis.yaxis)
     axis.grid(color=style.FAINT_COLOUR, linewidth=0.5)
     axis.set_axisbelow(True)
     axis.margins(x=0.02)
     if has_legend:
         axis.legend()
+
+
+def _log_ticks(which: Any) -> None:
+    """A logarithmic axis on which every label is the number itself: 20, not 2."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+    low, high = which.get_view_interval()
+    is_short = high / max(low, 1e-300) < _FEW_DECADES
+    which.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if is_short else (1.0,)))
+    which.set_minor_locator(NullLocator())
+    which.set_major_formatter(FuncFormatter(lambda value, place: f"{value:,.10g}"))
 
 
 def _draw_curve(axis: Any, curve: Curve, **looks: Any) -> None:

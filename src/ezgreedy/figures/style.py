@@ -1,7 +1,8 @@
 """One visual style: the type, colours and sizes of every figure, and how figures are saved.
 
 Colours are from a palette that colour-blind readers can distinguish; each policy keeps its own in
-all figures. Saving the same figure twice gives the same bytes.
+all figures. An SVG turns dark with the reader's screen. Saving the same figure twice gives the same
+bytes.
 """
 
 import io
@@ -25,6 +26,7 @@ from ezgreedy.figures.colours import (
     SOON_TO_NEVER,
     TEXT_COLOUR,
 )
+from ezgreedy.findings.finding import NARROW
 
 __all__ = [
     "EPS_COLOUR",
@@ -37,6 +39,7 @@ __all__ = [
     "TEXT_COLOUR",
     "new_figure",
     "save",
+    "save_both",
     "shades",
     "svg",
     "voice",
@@ -44,6 +47,15 @@ __all__ = [
 
 DOTS_PER_INCH = 160
 _SVG_METADATA: Any = {"Date": None, "Creator": None}
+
+# Colours that are not data, and what they become on a dark screen.
+_IN_THE_DARK = {
+    "#ffffff": "#1c2026",
+    TEXT_COLOUR: "#e6e8eb",
+    "#000000": "#e6e8eb",
+    FAINT_COLOUR: "#3a414b",
+    "#666666": "#8b95a1",
+}
 
 # Any: the names of matplotlib's settings differ between its releases.
 _VOICE: Any = {
@@ -94,7 +106,19 @@ def svg(figure: Figure) -> str:
     text = io.StringIO()
     with voice():
         figure.savefig(text, format="svg", metadata=_SVG_METADATA)
-    return text.getvalue()
+    head, opening, rest = text.getvalue().partition("<svg ")
+    attributes, end, body = rest.partition(">")
+    return f"{head}{opening}{attributes}{end}\n{_dark_style()}{body}"
+
+
+def _dark_style() -> str:
+    """Rules inside the file: paper, ink and lines change with the reader's colour scheme."""
+    rules = "".join(
+        f'[style*="{kind}: {light}"]{{{kind}:{dark}!important}}'
+        for light, dark in _IN_THE_DARK.items()
+        for kind in ("fill", "stroke")
+    )
+    return f"<style>@media (prefers-color-scheme: dark){{{rules}}}</style>"
 
 
 def save(figure: Figure, path: Path) -> list[Path]:
@@ -108,5 +132,13 @@ def save(figure: Figure, path: Path) -> list[Path]:
     png, sharp = (path.with_name(f"{path.name}.{kind}") for kind in ("png", "svg"))
     with voice():
         figure.savefig(png, dpi=DOTS_PER_INCH, metadata={"Software": None})
-        figure.savefig(sharp, metadata=_SVG_METADATA)
+    sharp.write_text(svg(figure), encoding="utf-8")
     return [png, sharp]
+
+
+def save_both(wide: Figure, narrow: Figure, path: Path) -> list[Path]:
+    """`save`, with a version for a phone beside it, only as SVG."""
+    small = path.with_name(f"{path.name}{NARROW}.svg")
+    files = save(wide, path)
+    small.write_text(svg(narrow), encoding="utf-8")
+    return [*files, small]

@@ -14,6 +14,7 @@ from ezgreedy import requirements as require
 from ezgreedy.findings.interactive import Block
 from ezgreedy.findings.intervals import Interval
 from ezgreedy.findings.judging import LEAST_FOR_A_VERDICT, Side, Verdict, verdict_of
+from ezgreedy.findings.maps import Maps
 from ezgreedy.findings.panels import Panel
 
 Number = Interval | int | float | str
@@ -204,6 +205,11 @@ class Summary:
     def panels(self) -> list[Panel]:
         """The blocks that are panels of curves."""
         return [block for block in self.blocks if isinstance(block, Panel)]
+
+    @property
+    def maps(self) -> list[Maps]:
+        """The blocks that are maps."""
+        return [block for block in self.blocks if isinstance(block, Maps)]
 
 
 def names_with(numbers: Mapping[str, Number], *parts: str) -> list[str]:

@@ -15,6 +15,7 @@ from ezgreedy.findings.interactive import Block, block_from_json
 from ezgreedy.results.store import read_json, write_json_atomically
 
 SUMMARY_FILE = "summary.json"
+NARROW = "_narrow"  # ends the name of a figure's version for a phone
 
 _BLOCKS = "interactive"  # key of the blocks in the file's data
 
@@ -69,13 +70,24 @@ class Finding:
 
     @property
     def sharpest_figures(self) -> list[Path]:
-        """One file for each figure: the SVG if there is one."""
+        """One file for each figure: the SVG if there is one; narrow versions are left out."""
         chosen: dict[Path, Path] = {}
         for path in self.figures:
             stem = path.with_suffix("")
-            if stem not in chosen or path.suffix == ".svg":
+            if not stem.name.endswith(NARROW) and (stem not in chosen or path.suffix == ".svg"):
                 chosen[stem] = path
         return list(chosen.values())
+
+    @property
+    def stills(self) -> list[Path]:
+        """The figures that show what no block shows."""
+        drawn = {block.figure for block in self.blocks}
+        return [path for path in self.sharpest_figures if path.stem not in drawn]
+
+    def narrow(self, figure: Path) -> Path | None:
+        """The version of a figure for a phone, if there is one."""
+        path = figure.with_name(f"{figure.stem}{NARROW}{figure.suffix}")
+        return path if path in self.figures else None
 
 
 def write_finding(finding: Finding, directory: Path) -> None:

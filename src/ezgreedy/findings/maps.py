@@ -47,6 +47,7 @@ class Maps:
             where there is no state.
         scale: meaning of the colours.
         axis_labels: labels of the horizontal and the vertical axis; None if they are just places.
+        figure: name of the figure that draws these maps too, as for a panel.
     """
 
     title: str
@@ -54,6 +55,7 @@ class Maps:
     maps: Mapping[str, Sequence[ArrayLike]]
     scale: ColourScale
     axis_labels: tuple[str, str] | None = None
+    figure: str = ""
 
     def __post_init__(self) -> None:
         name, positions = self.slider
@@ -91,6 +93,7 @@ class Maps:
             "maps": [{"label": key, "values": cells} for key, cells in self.maps.items()],
             "scale": {"most": scale.most, "log": scale.is_log, "label": scale.label},
             "axis_labels": None if self.axis_labels is None else list(self.axis_labels),
+            **({"figure": self.figure} if self.figure else {}),
         }
 
     @classmethod
@@ -103,6 +106,7 @@ class Maps:
             {entry["label"]: entry["values"] for entry in block["maps"]},
             ColourScale(scale["most"], scale["log"], scale["label"]),
             None if labels is None else (labels[0], labels[1]),
+            block.get("figure", ""),
         )
 
 

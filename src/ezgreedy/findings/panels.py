@@ -53,7 +53,9 @@ class Panel:
         y_label: label of the vertical axis.
         log_x: whether the horizontal axis is logarithmic.
         log_y: whether the vertical axis is logarithmic.
-        references: published curves for comparison, drawn thin and dashed.
+        references: published curves or limits for comparison, drawn thin and dashed.
+        figure: name of the figure that draws this panel too, without a suffix; the page shows only
+            one of them. Empty if there is none.
     """
 
     title: str
@@ -64,6 +66,7 @@ class Panel:
     log_x: bool = False
     log_y: bool = False
     references: Sequence[Curve] = ()
+    figure: str = ""
 
     def __post_init__(self) -> None:
         if not self.curves:
@@ -114,6 +117,7 @@ class Panel:
             "y_label": self.y_label,
             "log_x": self.log_x,
             "log_y": self.log_y,
+            **({"figure": self.figure} if self.figure else {}),
             "series": [
                 *(_series(curve) for curve in self.curves),
                 *({**_series(curve), _REFERENCE: True} for curve in self.references),
@@ -127,6 +131,7 @@ class Panel:
             block["title"],
             [_curve(series) for series in block["series"] if _REFERENCE not in series],
             references=[_curve(series) for series in block["series"] if _REFERENCE in series],
+            figure=block.get("figure", ""),
             **{name: block[name] for name in ("x_label", "y_label", "log_x", "log_y")},
         )
 

@@ -8,9 +8,9 @@ would run it. An item goes from this list once an experiment judges it.
 
 from typing import NamedTuple
 
-_SCALE = "needs {} billion frames: {} runs of {}; `ezgreedy sweep` estimates years on two cores"
-_RAINBOW = _SCALE.format("228", "57 games × 4 agents × 5 seeds = 1,140", "200 million")
-_R2D2 = _SCALE.format("20,520", "57 games × 4 agents × 3 seeds = 684", "30 billion")
+_RAINBOW = "needs 228 billion frames (57 games × 4 agents × 5 seeds of 200 million)"
+_R2D2 = "needs 20,520 billion frames (57 games × 4 agents × 3 seeds of 30 billion)"
+_BOTH = "needs 228 billion frames for Rainbow and 20,520 billion for R2D2"
 _SWEEP_RAINBOW = "ezgreedy sweep atari57-rainbow --out DIR"
 _SWEEP_R2D2 = "ezgreedy sweep atari57-r2d2 --out DIR"
 
@@ -84,7 +84,7 @@ ITEMS = (
         "Table 1",
         "Atari-57: final scores of eight agents.",
         "",
-        f"{_RAINBOW}; R2D2 {_R2D2}",
+        _BOTH,
         f"{_SWEEP_RAINBOW}; {_SWEEP_R2D2}",
     ),
     PaperItem(
@@ -140,7 +140,7 @@ ITEMS = (
         "Table 5",
         "Atari-57: final and best scores.",
         "",
-        f"{_RAINBOW}; R2D2 {_R2D2}",
+        _BOTH,
         f"{_SWEEP_RAINBOW}; {_SWEEP_R2D2}",
     ),
     PaperItem(
@@ -151,7 +151,7 @@ ITEMS = (
     PaperItem(
         "Appendix D, Figure 8",
         "Atari-57: summary curves.",
-        not_run=f"{_RAINBOW}; R2D2 {_R2D2}",
+        not_run=_BOTH,
         command=f"{_SWEEP_RAINBOW}; {_SWEEP_R2D2}",
     ),
     PaperItem(

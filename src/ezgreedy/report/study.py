@@ -106,6 +106,7 @@ class Study:
         departures: how each experiment differs from its default, in words by experiment id.
         atlases: what exploration alone finds, by experiment id; only one experiment has an atlas.
         rows: every statement of every experiment; empty if there are no findings at all.
+        directories: where each experiment's results are, by its id.
     """
 
     findings: Sequence[Finding]
@@ -115,6 +116,12 @@ class Study:
     departures: Mapping[str, Sequence[str]] = field(default_factory=dict)
     atlases: Mapping[str, Atlas] = field(default_factory=dict)
     rows: Sequence[Row] = ()
+    directories: Mapping[str, Path] = field(default_factory=dict)
+
+    @property
+    def quick(self) -> list[Finding]:
+        """The findings of quick runs, which are no evidence."""
+        return [finding for finding in self.findings if "--quick" in finding.command.split()]
 
     @property
     def papers(self) -> list[Row]:
@@ -185,6 +192,7 @@ def read_study(*sources: Path) -> Study:
         {finding.id: departures(finding) for finding in findings.values()},
         _atlases(findings),
         _rows(known, {finding.id: finding for finding in findings.values()}),
+        {name: found[name] for name in ids},
     )
 
 

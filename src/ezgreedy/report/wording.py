@@ -66,9 +66,19 @@ def plain(number: int | float | str) -> str:
 
 
 def key_numbers(claim: Claim) -> dict[str, Number]:
-    """The claim's key numbers, or its first few."""
-    names = claim.key_numbers or list(claim.numbers)[:_NUM_KEY_NUMBERS]
+    """The claim's first three key numbers, or its first three."""
+    names = list(claim.key_numbers or claim.numbers)[:_NUM_KEY_NUMBERS]
     return {name: claim.numbers[name] for name in names}
+
+
+def quick_notice(num_quick: int, num_findings: int) -> str:
+    """What a reader of quick results must know."""
+    which = "These" if num_quick == num_findings else f"{num_quick} of these experiments"
+    results = "results are" if num_quick == num_findings else "are"
+    return (
+        f"{which} {results} from a quick look: small settings and few seeds. They are no evidence; "
+        f"with fewer than {LEAST_FOR_A_VERDICT} seeds there is no verdict."
+    )
 
 
 def verdict(claim: Claim) -> str:
@@ -76,15 +86,14 @@ def verdict(claim: Claim) -> str:
     return NO_VERDICT if claim.verdict is None else VERDICT_WORDS[claim.verdict]
 
 
-def sides(found: Mapping[str, Side]) -> str:
-    """How many readings or controls lie on each side: `holds in 4 of 6, contradicted in 2`."""
+def sides(found: Mapping[str, Side], noun: str = "reading") -> str:
+    """How many readings lie on each side: `holds in 4 of 6 readings, contradicted in 2`."""
     given = list(found.values())
     counts = {side: given.count(side) for side in ("holds", "undecided", "contradicted")}
-    of = f" of {len(given)}"
     told: list[str] = []
     for side, number in counts.items():
         if number:
-            told.append(f"{side} in {number}{'' if told else of}")
+            told.append(f"{side} in {number}{'' if told else f' of {counted(len(given), noun)}'}")
     return ", ".join(told)
 
 
