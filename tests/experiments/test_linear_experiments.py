@@ -1,6 +1,7 @@
 """Figure 3's MountainCar and CartPole, and the figure of the environments."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -38,14 +39,16 @@ def test_mountain_car_has_curves_and_maps_for_both_policies(summaries):
     assert len(summary["figures"]) == 6
     assert len(summary["claims"]) == 2
     data = summary["data"]
-    blocks = data["interactive"]
+    *blocks, maps = data["interactive"]
     assert [block["y_label"] for block in blocks] == [
         "return",
         "steps to the goal or limit",
         *["return"] * 3,
     ]
     assert all(len(block["series"]) == 2 for block in blocks)
-    assert np.shape([data["first_visits"][policy] for policy in ("eps", "ez")]) == (2, 12, 12)
+    assert np.shape([entry["values"] for entry in maps["maps"]]) == (2, 1, 12, 12)
+    drawn = {Path(name).stem for name in summary["figures"]}
+    assert {block["figure"] for block in (*blocks, maps)} == drawn
     coverage = summary["claims"][1]["numbers"]["map: ratio εz/ε of mean first visits"]
     assert coverage["low"] <= coverage["value"] <= coverage["high"]
 
@@ -56,7 +59,8 @@ def test_cart_pole_labels_both_bases_and_tells_the_selection(summaries):
     for basis in fig3_cartpole.BASES.values():
         assert f"{basis}: mean return, εz-greedy" in performance["numbers"]
     assert "SELECTION" in performance["note"]
-    assert len(summary["data"]["first_visits"]) == 4
+    maps = [block for block in summary["data"]["interactive"] if block["kind"] == "maps"]
+    assert [len(block["maps"]) for block in maps] == [2, 2]
 
 
 def test_the_environments_are_drawn_and_nothing_is_claimed(summaries):

@@ -202,7 +202,8 @@ def test_deep_sea_verdicts_follow_the_numbers() -> None:
             }
             records += [Record(cell.name, cell.settings, seed, result) for seed in range(5)]
         summary = fig3_deepsea.summarise(settings, records)
-        assert summary.data["first_visits"]["ez"][0] == [100.0, None]
+        (first_visits,) = summary.maps
+        assert first_visits.maps["εz-greedy"][0][0] == [100, None]
         return [claim.verdict for claim in summary.claims]
 
     apart = {("eps", "right"): 5.0, ("ez", "right"): 3.0}

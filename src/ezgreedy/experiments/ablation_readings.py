@@ -22,6 +22,7 @@ from ezgreedy.experiments.experiment import (
 )
 from ezgreedy.experiments.readings import EZ_SETTINGS, POLICIES, law_of, policy_of
 from ezgreedy.exploration.durations import matched_epsilon
+from ezgreedy.figures import colours
 from ezgreedy.findings.claims import OURS, Claim, Number, Statement, Summary
 from ezgreedy.findings.intervals import (
     Interval,
@@ -198,44 +199,20 @@ def summarise(settings: Settings, records: Sequence[Record]) -> Summary:
 def draw(settings: Settings, summary: Summary, directory: Path) -> list[Path]:
     """A row for each reading, a column for each task: both policies with their intervals."""
     from ezgreedy.figures import style
+    from ezgreedy.figures.paired_dots import paired_dots
 
-    colours = {"eps": style.EPS_COLOUR, "ez": style.EZ_COLOUR}
-    names = list(READINGS)
-    with style.voice():
-        figure = style.new_figure(11.0, 0.36 * len(READINGS) + 1.3)
-        axes = figure.subplots(1, len(TASKS), sharey=True)
-        for axis, (task, title) in zip(axes, TASKS.items(), strict=True):
-            shown = summary.data["table"][task]
-            rows = list(shown.values())
-            places = np.array([names.index(reading) for reading in shown])
-            for shift, (policy, label) in zip((-0.14, 0.14), POLICIES.items(), strict=True):
-                values = np.array([row[policy]["value"] for row in rows])
-                low = values - [row[policy]["low"] for row in rows]
-                high = np.array([row[policy]["high"] for row in rows]) - values
-                axis.errorbar(
-                    values,
-                    places + shift,
-                    xerr=np.maximum([low, high], 0.0),
-                    fmt="o",
-                    markersize=4.5,
-                    linewidth=1.6,
-                    color=colours[policy],
-                    label=label,
-                )
-            for place, row in zip(places, rows, strict=True):
-                if not row["holds"]:
-                    axis.axhspan(place - 0.45, place + 0.45, color="#f3dede", linewidth=0, zorder=0)
-            axis.set(title=title, yticks=range(len(names)), yticklabels=names)
-            axis.set_ylim(len(names) - 0.5, -0.5)
-            axis.grid(axis="x", color=style.FAINT_COLOUR, linewidth=0.5)
-            axis.set_axisbelow(True)
-        axes[-1].set_xscale("log")
-        handles, labels = axes[0].get_legend_handles_labels()
-        shade = figure.legend(
-            handles, labels, loc="outside lower center", ncols=2, title="shaded: εz is not sooner"
+    looks = {policy: (label, colours.POLICY_COLOURS[policy]) for policy, label in POLICIES.items()}
+    wide, narrow = (
+        paired_dots(
+            {title: summary.data["table"][task] for task, title in TASKS.items()},
+            looks,
+            log_from=len(TASKS) - 1,
+            columns=columns,
+            note="shaded: εz is not sooner",
         )
-        shade.get_title().set_fontsize(8.5)
-    return style.save(figure, directory / "readings")
+        for columns in (len(TASKS), 1)
+    )
+    return style.save_both(wide, narrow, directory / "readings")
 
 
 Results = Mapping[str, Sequence[Mapping[str, Any]]]

@@ -4,13 +4,16 @@ The small ones draw themselves; Atari's panel is a frame of Private Eye if the e
 installed. There are no claims, hence no verdicts.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ezgreedy.experiments.experiment import Cell, Experiment, Record, Settings
 from ezgreedy.findings.claims import Summary
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 SETTINGS: dict[str, Any] = {
     "domains": {
@@ -45,15 +48,25 @@ def summarise(settings: Settings, records: Sequence[Record]) -> Summary:
 
 
 def draw(settings: Settings, summary: Summary, directory: Path) -> list[Path]:
-    """All domains in one row."""
+    """All domains in one row, and in two columns for a narrow screen."""
     from ezgreedy.figures import style
 
     labels = [*settings["domains"], settings["atari_label"]]
+    pictures = {label: _picture(settings, label) for label in labels}
+    wide, narrow = (_drawn(pictures, columns) for columns in (len(labels), 2))
+    return style.save_both(wide, narrow, directory / "domains")
+
+
+def _drawn(pictures: Mapping[str, Any], columns: int) -> "Figure":
+    from ezgreedy.figures import style
+
+    num_rows = -(-len(pictures) // columns)
     with style.voice():
-        figure = style.new_figure(2.2 * len(labels), 2.3)
-        axes = figure.subplots(1, len(labels))
-        for axis, label in zip(axes, labels, strict=True):
-            picture = _picture(settings, label)
+        figure = style.new_figure(2.2 * columns, 2.3 * num_rows)
+        axes = figure.subplots(num_rows, columns, squeeze=False).ravel()
+        for axis in axes[len(pictures) :]:
+            axis.remove()
+        for axis, (label, picture) in zip(axes, pictures.items(), strict=False):
             axis.set(xticks=[], yticks=[])
             axis.set_title(label, y=-0.16)
             axis.spines[:].set_visible(True)
@@ -66,7 +79,7 @@ def draw(settings: Settings, summary: Summary, directory: Path) -> list[Path]:
             else:
                 axis.imshow(picture, aspect="equal", interpolation="antialiased")
                 axis.set_anchor("C")
-    return style.save(figure, directory / "domains")
+    return figure
 
 
 def _picture(settings: Settings, label: str) -> Any:

@@ -75,10 +75,18 @@ def draw(settings: Settings, summary: Summary, directory: Path) -> list[Path]:
     """The gain in every game, and over all games."""
     from ezgreedy.figures import game_gains, style
 
-    gains = game_gains.gains_by_game(summary.data, judged(settings))
+    data, shown = summary.data, judged(settings)
     return [
-        *style.save(gains, directory / "gains_by_game"),
-        *style.save(game_gains.over_games(summary.data), directory / "over_games"),
+        *style.save_both(
+            game_gains.gains_by_game(data, shown),
+            game_gains.gains_by_game(data, shown, is_narrow=True),
+            directory / "gains_by_game",
+        ),
+        *style.save_both(
+            game_gains.over_games(data),
+            game_gains.over_games(data, is_narrow=True),
+            directory / "over_games",
+        ),
     ]
 
 

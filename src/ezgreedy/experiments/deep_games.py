@@ -108,7 +108,7 @@ def _by_game(groups: Sequence[Group], family: str | None = None) -> dict[str, li
 def _panel(game: str, groups: Sequence[Group]) -> Panel:
     colours = colours_of({group.label: group.agent for group in groups})
     curves = [_curve(group, colours[group.label]) for group in groups]
-    return Panel(game, curves, x_label="million frames", y_label="score")
+    return Panel(game, curves, x_label="million frames", y_label="score", figure="selected_games")
 
 
 def _curve(group: Group, colour: str) -> Curve:

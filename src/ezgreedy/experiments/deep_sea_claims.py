@@ -64,14 +64,14 @@ GROWTH = Statement(
     f"{_MOVED} Fits were to medians over seeds.",
 )
 RETURNS = Statement(
-    "In DeepSea εz-greedy's average return rises above ε-greedy's.",
+    "εz-greedy's average return rises above ε-greedy's.",
     "paper, Figure 3a",
     "Average return over the last quarter of the episodes, with cost on moves to the right: "
     "εz-greedy's interval lies above 0, and so does that of the difference εz − ε, paired by seed.",
     "Until the results were known, two intervals that do not overlap.",
 )
 COVERAGE = Statement(
-    "DeepSea: first-visit times at ε = 1 show significantly better coverage than with ε-greedy.",
+    "First-visit times at ε = 1 show significantly better coverage than with ε-greedy.",
     "paper, Section 5.1 and Figure 3a",
     "Mean number of steps to the first visit, over all cells and in the corner with the treasure: "
     "the interval of the ratio εz/ε lies below 1 for both.",

@@ -80,7 +80,7 @@ LEARNING = Statement(
     "Until the results were known, two intervals that do not overlap.",
 )
 COVERAGE = Statement(
-    "GridWorld: first-visit times at ε = 1 show significantly better coverage than with ε-greedy.",
+    "First-visit times at ε = 1 show significantly better coverage than with ε-greedy.",
     "paper, Section 5.1 and Figure 3b",
     "Mean number of steps to the first visit over all cells: the interval of the ratio εz/ε lies "
     "below 1.",
@@ -209,10 +209,7 @@ def draw(settings: Settings, summary: Summary, directory: Path) -> list[Path]:
 
     (block,) = summary.maps
     maps = heatmaps.first_visit_maps(
-        [
-            [np.array(cells[place]) for cells in block.maps.values()]
-            for place in range(len(GOALS))
-        ],
+        [[np.array(cells[place]) for cells in block.maps.values()] for place in range(len(GOALS))],
         row_labels=tuple(GOALS),
         column_labels=tuple(block.maps),
         scale=block.scale,

@@ -251,7 +251,14 @@ def _learning_panel(settings: Settings, results: Results, world: str) -> Panel:
             for level in settings[world]
         ]
         lines.append(interval_curve(label, settings[world], points, colours.POLICY_COLOURS[policy]))
-    return Panel(title, lines, x_label=x_label, y_label="mean return", log_x=world == "maze")
+    return Panel(
+        title,
+        lines,
+        x_label=x_label,
+        y_label="mean return",
+        log_x=world == "maze",
+        figure="limitations",
+    )
 
 
 def _exact_panel(settings: Settings, results: Results, world: str) -> Panel:
@@ -271,6 +278,7 @@ def _exact_panel(settings: Settings, results: Results, world: str) -> Panel:
         y_label="expected steps to the goal",
         log_x=world == "maze",
         log_y=True,
+        figure="limitations",
     )
 
 

@@ -234,6 +234,7 @@ def _panel(settings: Settings, epsilon: float) -> Panel:
         x_label="steps k",
         y_label="probability of the sequence",
         log_y=True,
+        figure="sequences",
     )
 
 

@@ -26,17 +26,23 @@ _SIGN_TESTS = (
 )
 
 
-def gains_by_game(data: Data, policies: Sequence[str]) -> Figure:
+def gains_by_game(data: Data, policies: Sequence[str], *, is_narrow: bool = False) -> Figure:
     """Dots with intervals: how much more each policy finds than ε-greedy, game by game.
 
-    Games are sorted by their mean gain at the first ε, the largest on top.
+    Games are sorted by their mean gain at the first ε, the largest on top. A narrow figure has its
+    panels below each other.
     """
     rows = [row for row in data["conditions"] if row["policy"] in policies]
     epsilons = list(dict.fromkeys(row["epsilon"] for row in rows))
     order = _by_gain([row for row in rows if row["epsilon"] == epsilons[0]])
     with style.voice():
-        figure = style.new_figure(3.5 * len(epsilons) + 1.5, _ROW * len(order) + 1.4)
-        axes = figure.subplots(1, len(epsilons), squeeze=False, sharex=True, sharey=True)[0]
+        rows_of_panels = len(epsilons) if is_narrow else 1
+        columns = len(epsilons) // rows_of_panels
+        width = 4.2 if is_narrow else 3.5 * columns + 1.5
+        figure = style.new_figure(width, (_ROW * len(order) + 0.7) * rows_of_panels + 0.7)
+        axes = figure.subplots(
+            rows_of_panels, columns, squeeze=False, sharex=True, sharey=True
+        ).ravel()
         for axis, epsilon in zip(axes, epsilons, strict=True):
             for number, policy in enumerate(policies):
                 chosen = {
@@ -53,13 +59,14 @@ def gains_by_game(data: Data, policies: Sequence[str]) -> Figure:
             axis.axvline(0.0, color=style.TEXT_COLOUR, linewidth=0.8, zorder=0)
             axis.set_xscale("symlog", linthresh=_LINEAR_UP_TO, linscale=0.7)
             axis.xaxis.set_major_formatter(lambda value, position: f"{value:g}".replace("-", "−"))
-        figure.supxlabel("return per episode, more than ε-greedy's (% of human − random)", size=9)
+        figure.supxlabel("return per episode, more than ε-greedy's\n(% of human − random)", size=9)
         handles, labels = axes[0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside upper center", ncols=len(policies))
+        ncols = 1 if is_narrow else len(policies)
+        figure.legend(handles, labels, loc="outside upper center", ncols=ncols)
     return figure
 
 
-def over_games(data: Data) -> Figure:
+def over_games(data: Data, *, is_narrow: bool = False) -> Figure:
     """A row for each ε: games with more and less reward, sooner and later ones, and places.
 
     Solid bars are games that differ by themselves, corrected for the number of games.
@@ -67,8 +74,12 @@ def over_games(data: Data) -> Figure:
     epsilons = list(dict.fromkeys(row["epsilon"] for row in data["overall"]))
     num_policies = len(data["overall"]) // len(epsilons)
     with style.voice():
-        figure = style.new_figure(12.5, (0.28 * num_policies + 1.0) * len(epsilons) + 0.2)
-        axes = figure.subplots(len(epsilons), 4, squeeze=False)
+        panel = 0.28 * num_policies + 1.0
+        num_panels = 4 * len(epsilons)
+        size = (4.2, panel * num_panels) if is_narrow else (12.5, panel * len(epsilons) + 0.2)
+        figure = style.new_figure(*size)
+        shape = (num_panels, 1) if is_narrow else (len(epsilons), 4)
+        axes = figure.subplots(*shape, squeeze=False).reshape(len(epsilons), 4)
         for line, epsilon in zip(axes, epsilons, strict=True):
             rows = [row for row in data["overall"] if row["epsilon"] == epsilon]
             names = [row["policy"] for row in rows]
@@ -82,7 +93,7 @@ def over_games(data: Data) -> Figure:
             _rows_of(line[3], names, f"ε = {epsilon:g}: distinct places")
             line[3].axvline(1.0, color=style.TEXT_COLOUR, linewidth=0.8, zorder=0)
             line[3].set_xlabel("ratio εz/ε, mean over games")
-            for axis in line[1:]:
+            for axis in line[1:] if not is_narrow else ():
                 axis.tick_params(labelleft=False)
         handles, labels = axes[0][3].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside upper right", ncols=2)

@@ -55,6 +55,7 @@ _IN_THE_DARK = {
     "#000000": "#e6e8eb",
     FAINT_COLOUR: "#3a414b",
     "#666666": "#8b95a1",
+    "#f3dede": "#45262a",
 }
 
 # Any: the names of matplotlib's settings differ between its releases.
