@@ -129,7 +129,7 @@ def test_diverged_runs_are_counted_and_never_plotted():
     assert claim.verdict is None, "nothing is left to judge"
     label = f"{fig3_cartpole.BASES['pairs']}: diverged runs, εz-greedy"
     assert summary.claims[0].numbers[label] == 5
-    assert not summary.blocks
+    assert not summary.panels
 
 
 def test_dense_mountain_car_is_judged_by_how_soon_episodes_are_short() -> None:
