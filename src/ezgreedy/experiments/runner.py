@@ -40,9 +40,6 @@ _NUMBERS_COMPARED = 3  # of a claim that does not name its key numbers
 # Settings of earlier results that no job ever depended on.
 _RETIRED = ("bootstrap_seed",)
 
-# Settings of earlier results that no job ever depended on.
-_RETIRED = ("bootstrap_seed",)
-
 
 @dataclass(frozen=True)
 class Plan:

@@ -48,13 +48,6 @@ ITEMS = (
         held_by="tests/analysis/test_cover_time.py",
     ),
     PaperItem(
-        "Section 4.1",
-        "With ε-greedy every sequence of k exploratory actions has probability (ε/|A|)^k, so that "
-        "none can be favoured.",
-        not_run="no table yet beside εz-greedy's probabilities; the policy's probabilities are "
-        "tested in tests/exploration",
-    ),
-    PaperItem(
         "Section 4.2",
         "When z puts all mass on n = 1, εz-greedy is ε-greedy.",
         held_by="tests/exploration/test_ez_greedy.py",
@@ -94,26 +87,9 @@ ITEMS = (
         held_by="tests/exploration/test_full_coverage.py",
     ),
     PaperItem(
-        "Section 6, limitation (ii)",
-        "Where many actions have the same effect, uniform sampling drifts.",
-        not_run="no experiment yet",
-    ),
-    PaperItem(
-        "Section 6, limitation (iii)",
-        "εz-greedy wastes time or ends episodes where long trajectories do: walls, mines, a maze "
-        "that turns every few steps.",
-        not_run="no experiment yet for mines and mazes; walls are in Figures 1 and 3b and in the "
-        "cover times",
-    ),
-    PaperItem(
         "Appendix A, DeepSea",
         "The largest return is 0.99, and exactly one sequence of actions earns it.",
         held_by="tests/envs/test_deep_sea.py",
-    ),
-    PaperItem(
-        "Appendix A, MountainCar",
-        "With a dense reward it is solved reliably in less than a dozen episodes.",
-        not_run="no experiment yet",
     ),
     PaperItem(
         "Appendix B, Algorithm 1",
