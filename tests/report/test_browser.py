@@ -14,6 +14,11 @@ from selenium.webdriver.support.wait import WebDriverWait
 from ezgreedy.cli import main
 from ezgreedy.experiments.fig1_gridworld_coverage import EXPERIMENT
 from ezgreedy.figures import colours
+from ezgreedy.findings.claims import Summary
+from ezgreedy.findings.finding import Finding
+from ezgreedy.findings.panels import Curve, Panel
+from ezgreedy.report.page import page
+from ezgreedy.report.study import Study
 from ezgreedy.results.runs import read_run
 from support.browser import Opened, hover_text, plots, set_theme, settled
 
@@ -86,7 +91,7 @@ def test_arrow_keys_move_the_slider(opened: Opened, summaries: dict[str, Any]) -
 def test_the_keyboard_reaches_everything_and_shows_where_it_is(opened: Opened) -> None:
     driver = opened()
     reached = []
-    for _ in range(60):
+    for _ in range(300):
         ActionChains(driver).send_keys(Keys.TAB).perform()
         focused = driver.switch_to.active_element
         if focused.tag_name == "body":
@@ -95,7 +100,65 @@ def test_the_keyboard_reaches_everything_and_shows_where_it_is(opened: Opened) -
         reached.append(focused)
     assert reached[0].get_attribute("class") == "skip"
     wanted = driver.find_elements(By.CSS_SELECTOR, "a, button, input, summary")
-    assert set(wanted) <= set(reached)
+    # Arrow keys, not tabs, go from one radio button to the next, and a wide page needs no opener.
+    beside = driver.find_elements(By.CSS_SELECTOR, "input[type=radio]:not(:checked), nav button")
+    assert set(wanted) <= {*reached, *beside}
+
+
+def test_claims_are_filtered_by_verdict(opened: Opened) -> None:
+    driver = opened()
+
+    def shown(place: str) -> set[str | None]:
+        rows = driver.find_elements(By.CSS_SELECTOR, f"#{place} tbody tr")
+        return {row.get_attribute("data-verdict") for row in rows if row.is_displayed()}
+
+    assert shown("verdicts") == {"no-verdict", "not-run"}
+    choice = driver.find_element(By.CSS_SELECTOR, "input[name=verdict]:checked")
+    choice.send_keys(Keys.ARROW_RIGHT)
+    assert shown("verdicts") == shown("ours") == {"no-verdict"}
+    rows = driver.find_elements(By.CSS_SELECTOR, "#verdicts tbody tr")
+    kept = sum(row.is_displayed() for row in rows)
+    status = driver.find_element(By.CSS_SELECTOR, "[data-counts=verdicts]")
+    assert status.text == f"{kept} of {len(rows)} claims"
+    driver.find_element(By.ID, "show-all").send_keys(Keys.SPACE)
+    assert shown("verdicts") == {"no-verdict", "not-run"}
+    assert status.text == ""
+
+
+@pytest.mark.parametrize("width", [390, 1300])
+def test_contents_stay_in_view_and_lead_on(opened: Opened, width: int) -> None:
+    driver = opened(width=width, height=800)
+    driver.execute_script("scrollTo({top: document.body.scrollHeight, behavior: 'instant'})")
+    contents = driver.find_element(By.CSS_SELECTOR, ".contents")
+    link = contents.find_element(By.CSS_SELECTOR, f"a[href='#{FIG1}']")
+    opener = contents.find_element(By.TAG_NAME, "button")
+    assert opener.is_displayed() == (width < 600)
+    if opener.is_displayed():
+        assert not link.is_displayed()
+        opener.click()
+        assert opener.get_attribute("aria-expanded") == "true"
+    top = "return arguments[0].getBoundingClientRect().top"
+    assert 0 <= driver.execute_script(top, link) < 800
+    link.send_keys(Keys.ENTER)
+    heading = driver.find_element(By.ID, f"{FIG1}-title")
+    WebDriverWait(driver, 120).until(lambda _: 0 <= driver.execute_script(top, heading) < 300)
+    WebDriverWait(driver, 120).until(lambda _: link.get_attribute("aria-current") == "true")
+
+
+def test_logarithmic_axes_name_their_numbers_in_full(opened: Opened, tmp_path: Path) -> None:
+    curve = Curve("a", [3, 10, 20, 50], [1.0, 30.0, 4000.0, 500_000.0])
+    panel = Panel("sizes", [curve], x_label="N", y_label="episodes", log_x=True, log_y=True)
+    finding = Finding("axes", "Axes", "", Summary([], [panel]), 5, {}, "0", "none", 0.0, [])
+    made = tmp_path / "axes.html"
+    made.write_text(page(Study([finding], [], None)), encoding="utf-8")
+    driver = opened(page=made)
+    (plot,) = plots(driver, "#axes-block-1")
+
+    def ticks(letter: str) -> list[str]:
+        return [t.text for t in plot.find_elements(By.CSS_SELECTOR, f".{letter}tick text")]
+
+    assert ticks("x") == ["5", "10", "20", "50"]
+    assert ticks("y") == ["1", "10", "100", "1,000", "10,000", "100,000", "1,000,000"]
 
 
 def test_pointing_at_a_map_tells_its_value(opened: Opened, summaries: dict[str, Any]) -> None:
@@ -150,7 +213,7 @@ def test_plots_and_page_follow_the_theme(opened: Opened) -> None:
 
     light = looks()
     set_theme(driver, "dark")
-    WebDriverWait(driver, 20).until(lambda _: looks()[1] != light[1])
+    WebDriverWait(driver, 120).until(lambda _: looks()[1] != light[1])
     assert looks() == ("rgba(20, 23, 27, 1)", "#e6e8eb")
 
 
@@ -160,7 +223,7 @@ def test_the_command_can_be_copied(opened: Opened, summaries: dict[str, Any]) ->
     driver.execute_cdp_cmd("Browser.grantPermissions", grant)
     button = driver.find_element(By.CSS_SELECTOR, f"#{FIG1} button")
     button.send_keys(Keys.ENTER)
-    WebDriverWait(driver, 20).until(lambda _: button.text == "Copied")
+    WebDriverWait(driver, 120).until(lambda _: button.text == "Copied")
     assert driver.find_element(By.ID, "told").get_attribute("textContent") == "Command copied"
     copied = driver.execute_async_script("navigator.clipboard.readText().then(arguments[0])")
     assert copied == summaries[FIG1]["command"]
@@ -179,9 +242,9 @@ def test_the_page_asks_for_nothing_and_draws_only_what_is_near(opened: Opened) -
 @pytest.fixture(scope="session")
 def mixed(out: Path, runs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One page of experiments and of real runs."""
-    page = tmp_path_factory.mktemp("mixed") / "page.html"
-    assert main(["report", str(out), str(runs), "--to", str(page)]) == 0
-    return page
+    made = tmp_path_factory.mktemp("mixed") / "page.html"
+    assert main(["report", str(out), str(runs), "--to", str(made)]) == 0
+    return made
 
 
 def test_deep_agents_are_drawn_with_the_scores_of_their_runs(
@@ -219,7 +282,7 @@ def test_deep_agents_fit_a_phone_and_the_keyboard_reaches_them(opened: Opened, m
     link = driver.find_element(By.CSS_SELECTOR, "header a[href='#deep-agents']")
     link.send_keys(Keys.ENTER)
     heading = driver.find_element(By.ID, "deep-agents-title")
-    WebDriverWait(driver, 20).until(
+    WebDriverWait(driver, 120).until(
         lambda _: (
             0
             <= driver.execute_script("return arguments[0].getBoundingClientRect().top", heading)

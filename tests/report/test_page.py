@@ -119,13 +119,16 @@ def check_rows(
     num_tiny = int(is_ours)
     assert len(rows) == len(statements) + num_tiny
     judged = [row for row in rows if list(row.iter("a"))]
+    shown_rows = [row for row in rows if row.get("data-verdict") != "not-run"]
+    assert shown_rows == judged
     for row, (name, index, claim) in zip(judged, claims, strict=True):
         assert (row.findtext("th") or "").strip() == claim["claim"]
         (link,) = row.iter("a")
         assert link.get("href") == f"#{name}-{index}"
         (chip,) = (span for span in row.iter("span") if "chip" in span.get("class", ""))
         assert chip.get("class") == f"chip {claim['verdict'] or 'no-verdict'}"
-        keys = claim["key_numbers"] or list(claim["numbers"])[:3]
+        assert row.get("data-verdict") == (claim["verdict"] or "no-verdict")
+        keys = (claim["key_numbers"] or list(claim["numbers"]))[:3]
         shown = [part for key in keys for part in parts(claim["numbers"][key])]
         assert numbers_in(row) == [*shown, str(summaries[name]["seeds"])]
 
@@ -144,11 +147,56 @@ def test_settings_command_seeds_and_seconds_are_told(
 
 
 def test_figures_are_in_the_page_as_they_are_on_disk(tree: ET.Element, out: Path) -> None:
-    (image,) = section(tree, FIG1).iter("img")
+    (image,) = section(tree, "tiny").iter("img")
     kind, _, data = (image.get("src") or "").partition(",")
     assert kind == "data:image/svg+xml;base64"
-    assert base64.b64decode(data) == (out / FIG1 / "first_visits.svg").read_bytes()
+    assert base64.b64decode(data) == (out / "tiny" / "values.svg").read_bytes()
     assert image.get("alt")
+
+
+def test_a_quick_look_says_so_before_anything_else_and_has_no_verdicts(tree: ET.Element) -> None:
+    (banner,) = (e for e in tree.iter("div") if "banner" in (e.get("class") or ""))
+    assert "They are no evidence" in "".join(banner.itertext())
+    chips = [e.get("class") for e in tree.iter("span") if (e.get("class") or "").startswith("chip")]
+    assert {*chips} == {"chip no-verdict", "chip not-run"}
+
+
+def test_contents_lead_to_every_section(tree: ET.Element, summaries: dict[str, Any]) -> None:
+    (nav,) = tree.iter("nav")
+    led = [(link.get("href") or "")[1:] for link in nav.iter("a")]
+    assert led == ["verdicts", "rest", "ours", *summaries]
+
+
+def test_what_a_plot_shows_is_not_shown_twice(tree: ET.Element) -> None:
+    drawn, still = (
+        [e.get("class") for e in section(tree, name).iter("figure")] for name in (FIG1, "tiny")
+    )
+    assert drawn == ["interactive of-maps"]
+    assert still == ["static", "interactive of-curves"]
+
+
+def test_a_page_of_runs_alone_is_not_titled_as_a_reproduction(runs: Path) -> None:
+    from ezgreedy.report.page import page
+
+    text = page(read_study(runs))
+    assert "<h1>Training runs</h1>" in text
+    assert "What reproduces" not in text
+    assert "claims of the paper" not in text
+
+
+def test_a_figure_for_a_phone_is_chosen_by_the_reader_s_width(tmp_path: Path) -> None:
+    from ezgreedy.report.page import page
+
+    place = tmp_path / "ablation-readings"
+    shutil.copytree(RESULTS / "ablation-readings", place)
+    narrow = place / "readings_narrow.svg"
+    narrow.write_bytes((place / "readings.svg").read_bytes().replace(b"<svg ", b"<svg id='n' ", 1))
+    summary = json.loads((place / "summary.json").read_text(encoding="utf-8"))
+    summary["figures"] = ["readings.svg", narrow.name]
+    write_json_atomically(place / "summary.json", summary)
+    text = page(read_study(tmp_path))
+    (source,) = re.findall(r'<source media="\(max-width: 46rem\)" srcset="[^,]+,([^"]+)">', text)
+    assert base64.b64decode(source) == narrow.read_bytes()
 
 
 def test_nothing_is_fetched(tree: ET.Element, text: str) -> None:

@@ -47,6 +47,14 @@ def test_verdicts_are_told_and_too_few_seeds_have_none() -> None:
     assert wording.verdict(claim_with(seeds=4)) == "no verdict"
 
 
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [(9.0949e-31, "9.095e-31"), (-2.5e-7, "−2.500e-07"), (0.00012, "0.00012"), (0.0, "0")],
+)
+def test_very_small_numbers_are_not_rows_of_zeros(number: float, text: str) -> None:
+    assert wording.plain(number) == text
+
+
 def test_readings_are_counted_by_side() -> None:
     assert wording.sides({"a": "holds", "b": "holds"}) == "holds in 2 of 2 readings"
     found = {"a": "contradicted", "b": "undecided", "c": "contradicted"}

@@ -67,7 +67,7 @@ def set_media(driver: webdriver.Chrome, preferences: dict[str, str]) -> None:
 
 def until(driver: webdriver.Chrome, script: str, *arguments: Any) -> Any:
     """What a script gives once it gives something."""
-    return WebDriverWait(driver, 20).until(lambda _: driver.execute_script(script, *arguments))
+    return WebDriverWait(driver, 120).until(lambda _: driver.execute_script(script, *arguments))
 
 
 def plots(driver: webdriver.Chrome, block: str) -> list[WebElement]:

@@ -157,6 +157,7 @@ def _over_games(
         readings,
         numbers,
         len(found.settings["games"]),
+        sample="game",
         note=note + budgets,
         key_numbers=[
             label

@@ -8,7 +8,7 @@ beside the readings and never enter the verdict.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 from ezgreedy import requirements as require
 from ezgreedy.findings.interactive import Block
@@ -77,12 +77,13 @@ class Claim:
         statement: the sentence, its source and its criterion.
         readings: on which side of the criterion each reading lies; one or more.
         numbers: named values, with intervals where they were estimated.
-        num_seeds: number of independent seeds behind the verdict (or games, where games are the
-            sample); of readings with different numbers, the smallest.
+        num_seeds: number of independent samples behind the verdict; of readings with different
+            numbers, the smallest.
         controls: the same for conditions that the paper fixes otherwise; not part of the verdict.
         note: what the numbers mean.
         key_numbers: names of the few numbers shown in the table of all claims; the first ones if
             empty.
+        sample: what one sample is: a seed, or a game where games are compared.
     """
 
     statement: Statement
@@ -92,6 +93,7 @@ class Claim:
     controls: Mapping[str, Side] = field(default_factory=dict)
     note: str = ""
     key_numbers: Sequence[str] = ()
+    sample: Literal["seed", "game"] = "seed"
 
     def __post_init__(self) -> None:
         for side in (*self.readings.values(), *self.controls.values()):
@@ -126,6 +128,7 @@ class Claim:
             "readings": dict(self.readings),
             "controls": dict(self.controls),
             "seeds": self.num_seeds,
+            **({"sample": self.sample} if self.sample != "seed" else {}),
             "note": self.note,
             "numbers": numbers,
             "key_numbers": list(self.key_numbers),
@@ -144,6 +147,7 @@ class Claim:
             dict(entry["controls"]),
             entry["note"],
             tuple(entry["key_numbers"]),
+            entry.get("sample", "seed"),
         )
 
 

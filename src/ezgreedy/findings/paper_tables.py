@@ -24,6 +24,7 @@ HEADER = (
     "missing",
 )
 NOTHING = "–"
+PLUMBING = "plumbing check"  # a run too small to say more than that everything works
 
 
 class PaperScores(NamedTuple):
@@ -72,6 +73,14 @@ class TableRow(NamedTuple):
     paper: PaperScores | None
     ours: OurScores | None
 
+    @property
+    def is_comparable(self) -> bool:
+        """Whether ours may stand beside the paper's line: as many frames and seeds, or no line."""
+        if self.ours is None or self.paper is None:
+            return True
+        seeds = self.ours.final.num_seeds
+        return self.ours.frames >= self.paper.frames and seeds >= self.paper.seeds
+
 
 def atari57_table(
     ours: Mapping[str, TrainingScores],
@@ -103,13 +112,16 @@ def atari57_table(
 
 
 def table_cells(rows: Sequence[TableRow]) -> list[tuple[str, ...]]:
-    """Rows as text under `HEADER`: for each agent the paper's line, then ours."""
+    """Rows as text under `HEADER`: for each agent the paper's line, then ours.
+
+    Ours with fewer frames or seeds than the paper's come after all others, as plumbing checks.
+    """
     cells = []
     for row in rows:
         if row.paper is not None:
             cells.append(_paper_cells(row.paper))
-        cells.append(_our_cells(row))
-    return cells
+        cells.append(_our_cells(row if row.is_comparable else row._replace(ours=None)))
+    return [*cells, *(_our_cells(row, PLUMBING) for row in rows if not row.is_comparable)]
 
 
 def _our_scores(
@@ -138,10 +150,10 @@ def _paper_cells(line: PaperScores) -> tuple[str, ...]:
     )
 
 
-def _our_cells(row: TableRow) -> tuple[str, ...]:
+def _our_cells(row: TableRow, source: str = "ours") -> tuple[str, ...]:
     ours = row.ours
     if ours is None:
-        return (row.label, "ours", "not run", *([NOTHING] * (len(HEADER) - 4)), "")
+        return (row.label, source, "not run", *([NOTHING] * (len(HEADER) - 4)), "")
     final, best = ours.final, ours.best
 
     def told(interval: Interval, digits: int) -> str:
@@ -149,7 +161,7 @@ def _our_cells(row: TableRow) -> tuple[str, ...]:
 
     return (
         row.label,
-        "ours",
+        source,
         _frames(ours.frames),
         str(final.num_games),
         str(final.num_seeds),

@@ -16,9 +16,11 @@ import numpy as np
 from ezgreedy.findings.comparisons import LARGEST_FALSE_SHARE, adjusted, welch_p
 from ezgreedy.findings.intervals import LEAST_SEEDS, Interval, difference_interval, mean_interval
 from ezgreedy.findings.judging import LEAST_FOR_A_VERDICT
+from ezgreedy.findings.paper_tables import PLUMBING
 from ezgreedy.findings.scores import Missing
 from ezgreedy.findings.training_scores import shared_frames
 from ezgreedy.findings.variants import variants
+from ezgreedy.games.atari.atari57 import games
 from ezgreedy.games.minatar_scores import (
     PUBLISHED_ACCURACY,
     PUBLISHED_FRAMES,
@@ -30,6 +32,9 @@ from ezgreedy.seeding import role_seed
 
 LAST_FRAMES = 100_000
 _TOO_FEW = f"An answer needs {LEAST_FOR_A_VERDICT} seeds."
+
+# Atari games have no published scores of fewer frames than these, those of Atari-100k.
+_LEAST_ATARI_FRAMES = 400_000
 
 PUBLISHED_DQN = {
     name: found.dqn_score for name, found in minatar_scores().items() if found.is_comparable
@@ -74,6 +79,12 @@ class Group:
     def frames_to_play(self) -> int:
         """How far the runs are meant to get."""
         return max(run.frames_to_play for run in self.runs)
+
+    @property
+    def is_plumbing(self) -> bool:
+        """Whether this says no more than that everything works: one seed, or few frames."""
+        is_short = self.game in games() and self.frames < _LEAST_ATARI_FRAMES
+        return len(self.runs) == 1 or is_short
 
     @property
     def final_scores(self) -> list[float]:
@@ -125,13 +136,18 @@ class GameStudy:
         """The name for files and links."""
         return self.name.lower().replace("/", "-")
 
+    @property
+    def is_plumbing(self) -> bool:
+        """Whether all its groups are plumbing checks."""
+        return all(row.group.is_plumbing for row in self.rows)
+
 
 @dataclass(frozen=True)
 class DeepStudy:
     """All runs by game.
 
     Args:
-        games: games in order of their names.
+        games: games in order of their names, those with nothing but plumbing checks last.
         runs: all runs read, without those left out.
         left_out: runs not used, or not begun by a sweep, and why, in words.
     """
@@ -139,6 +155,13 @@ class DeepStudy:
     games: Sequence[GameStudy]
     runs: Sequence[Run]
     left_out: Sequence[str]
+
+    @property
+    def best_known(self) -> GameStudy | None:
+        """The game with the most runs, which a reader sees first."""
+        return max(
+            self.games, key=lambda game: sum(len(row.group.runs) for row in game.rows), default=None
+        )
 
 
 def read_deep_study(sources: Sequence[Path]) -> DeepStudy:
@@ -174,7 +197,7 @@ def deep_study(runs: Sequence[Run]) -> DeepStudy:
     for run in used:
         by_game.setdefault(run.game, []).append(run)
     games = _corrected([_game(name, _groups(name, own)) for name, own in by_game.items()])
-    return DeepStudy(games, used, left_out)
+    return DeepStudy(sorted(games, key=lambda game: game.is_plumbing), used, left_out)
 
 
 def estimate(samples: Sequence[float] | None) -> Estimate:
@@ -360,6 +383,11 @@ def seeds_told(group: Group) -> str:
     """`3`, or `2 of 3` if one is behind."""
     total = len(group.runs) + len(group.behind)
     return str(total) if not group.behind else f"{len(group.runs)} of {total}"
+
+
+def label_told(group: Group) -> str:
+    """The agent, and that it is a plumbing check if it is."""
+    return f"{group.label} ({PLUMBING})" if group.is_plumbing else group.label
 
 
 def frames_told(group: Group) -> str:

@@ -4,7 +4,14 @@ from collections.abc import Iterator
 
 from ezgreedy.findings.paper_tables import table_cells
 from ezgreedy.report import wording
-from ezgreedy.report.deep import DeepStudy, GameStudy, frames_told, seeds_told, told
+from ezgreedy.report.deep import (
+    DeepStudy,
+    GameStudy,
+    frames_told,
+    label_told,
+    seeds_told,
+    told,
+)
 from ezgreedy.report.markdown_text import table
 from ezgreedy.report.suite_scores import (
     MEASURES_HEADER,
@@ -82,7 +89,8 @@ def deep_lines(study: DeepStudy) -> Iterator[str]:
         "Mean scores of whole games over the seeds that got furthest. Final is each run's last "
         "evaluation, best its highest; training return is over the episodes of the last 100K "
         "frames. Brackets hold t intervals over seeds, three or more; an answer needs five seeds, "
-        "and is corrected for the number of games of which the same is asked."
+        "and is corrected for the number of games of which the same is asked. A plumbing check, of "
+        "one seed or of an Atari game at fewer than 400K frames, says only that everything works."
     )
     yield ""
     for reason in study.left_out:
@@ -113,5 +121,5 @@ def deep_lines(study: DeepStudy) -> Iterator[str]:
 def _deep_rows(game: GameStudy) -> Iterator[tuple[str, ...]]:
     for row in game.rows:
         numbers = (row.final, row.best, row.training, row.explored)
-        place = game.name, row.group.label, frames_told(row.group), seeds_told(row.group)
+        place = game.name, label_told(row.group), frames_told(row.group), seeds_told(row.group)
         yield (*place, *map(told, numbers))

@@ -5,6 +5,7 @@ const drawn = JSON.parse(document.getElementById("drawn")?.textContent ?? '{"blo
 const options = { displayModeBar: false, displaylogo: false, responsive: true };
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const redraws = [];
+const MOST_DECADES = 7; // labelled on one axis
 
 function colour(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
@@ -79,6 +80,33 @@ function makeRoom(plot, numEntries) {
   plot.style.height = rows > 2 ? `${plot.clientHeight + 22 * (rows - 2)}px` : "";
 }
 
+// Small and large powers of ten as such, other numbers in full.
+function tickText(value) {
+  const power = Math.log10(value);
+  if (power >= -4 && power <= 6) return value.toLocaleString("en", { maximumSignificantDigits: 3 });
+  return `10<sup>${Math.round(power)}</sup>`;
+}
+
+// Every tick of a logarithmic axis is labelled with the number itself: 20, not 2.
+function logAxis(numbers) {
+  const positive = numbers.filter((number) => number > 0);
+  const low = Math.min(...positive);
+  const high = Math.max(...positive);
+  const digits = high / low < 4 ? [1, 2, 3, 4, 5, 7] : high / low < 300 ? [1, 2, 5] : [1];
+  const [first, last] = [Math.floor(Math.log10(low)), Math.ceil(Math.log10(high))];
+  const step = Math.max(Math.ceil((last - first) / MOST_DECADES), 1);
+  const values = [];
+  for (let power = first; power <= last; power += step) {
+    values.push(...digits.map((digit) => Number(`${digit}e${power}`)));
+  }
+  return { type: "log", tickvals: values, ticktext: values.map(tickText) };
+}
+
+function axisType(isLog, series, ...names) {
+  if (!isLog) return { type: "linear" };
+  return logAxis(series.flatMap((one) => names.flatMap((name) => one[name] ?? [])));
+}
+
 function drawPlot(figure, block) {
   needPlotly();
   const { axis, layout } = base();
@@ -91,8 +119,12 @@ function drawPlot(figure, block) {
     hoverdistance: -1,
     showlegend: true,
     legend: { orientation: "h", x: 0, y: 1.02, yanchor: "bottom" },
-    xaxis: { ...axis, title: { text: block.x_label }, type: block.log_x ? "log" : "linear" },
-    yaxis: { ...axis, title: { text: block.y_label }, type: block.log_y ? "log" : "linear" },
+    xaxis: { ...axis, title: { text: block.x_label }, ...axisType(block.log_x, block.series, "x") },
+    yaxis: {
+      ...axis,
+      title: { text: block.y_label },
+      ...axisType(block.log_y, block.series, "mean", "low", "high"),
+    },
   }, options);
 }
 
@@ -184,7 +216,7 @@ for (const figure of document.querySelectorAll(".interactive[data-block]")) near
 
 dark.addEventListener("change", () => redraws.forEach((draw) => draw()));
 addEventListener("beforeprint", () => {
-  for (const figure of document.querySelectorAll(".suite .interactive")) {
+  for (const figure of document.querySelectorAll(".interactive[data-block]")) {
     if (!figure.querySelector(".main-svg")) drawBlock(figure);
   }
   for (const details of document.querySelectorAll("details")) details.open = true;

@@ -22,7 +22,7 @@ from ezgreedy.findings.intervals import Interval
 from ezgreedy.findings.paper_inventory import ITEMS
 from ezgreedy.findings.paper_tables import table_cells
 from ezgreedy.report import deep, deep_curves, suite_curves, wording
-from ezgreedy.report.study import Study, count
+from ezgreedy.report.study import Study
 from ezgreedy.report.suite_scores import (
     MEASURES_HEADER,
     SuiteScores,
@@ -38,7 +38,7 @@ from ezgreedy.units import duration
 MARK = '<meta name="generator" content="ezgreedy report'
 
 _HERE = Path(__file__).parent
-_SCRIPTS = ("page.js", "tables.js", "explorer.js")  # joined in this order
+_SCRIPTS = ("page.js", "tables.js", "contents.js", "explorer.js")  # joined in this order
 _NUM_MAP_COLOURS = 11
 _MOST_RUNS = 300  # listed one by one
 # An answer looks like the nearest verdict.
@@ -82,9 +82,10 @@ def page(study: Study) -> str:
     return environment.get_template("page.html").render(
         study=study,
         words=wording.VERDICT_WORDS,
-        meanings=wording.VERDICT_MEANINGS,
         wording=wording,
-        counts=(("The paper's claims", count(study.papers)), ("Our own", count(study.ours))),
+        title="What reproduces" if study.findings else "Training runs",
+        contents=_contents(study),
+        choices=_choices(study),
         items=ITEMS,
         version=__version__,
         style=_beside("page.css"),
@@ -95,6 +96,35 @@ def page(study: Study) -> str:
         most_runs=_MOST_RUNS,
         measures_header=MEASURES_HEADER,
     )
+
+
+def _contents(study: Study) -> list[tuple[str, str, int]]:
+    """The sections of the page: id, words, and how deep."""
+    entries = []
+    if study.findings:
+        entries += [("verdicts", "The paper's claims", 0), ("rest", "The rest of the paper", 0)]
+        entries += [("ours", "Our own statements", 0)]
+    entries += [(finding.id, finding.title, 0) for finding in study.findings]
+    if study.deep is not None:
+        entries.append(("deep-agents", "Deep agents", 0))
+        entries += [(suite_id(found), found.suite.name, 1) for found in study.suites]
+        entries += [("curves", "Curves by game", 1)] if study.deep.games else []
+        entries.append(("scores", "Scores by game", 1))
+    return entries
+
+
+def _choices(study: Study) -> list[tuple[str, str, str, int, int]]:
+    """What a reader can filter claims by: value, word, meaning, and how many there are."""
+    rows: list[tuple[str, str, str]] = [
+        (verdict, words, wording.VERDICT_MEANINGS[verdict])
+        for verdict, words in wording.VERDICT_WORDS.items()
+    ]
+    rows.append(("no-verdict", wording.NO_VERDICT, wording.NO_VERDICT_MEANING))
+    rows.append(("not-run", "not run", wording.NOT_RUN_MEANING))
+    papers, ours = ([row.outcome for row in own] for own in (study.papers, study.ours))
+    counted = [(*row, papers.count(row[0]), ours.count(row[0])) for row in rows]
+    every = ("all", "all", "", len(papers), len(ours))
+    return [every, *(row for row in counted if row[3] + row[4])]
 
 
 def _drawn(study: Study) -> dict[str, Any]:

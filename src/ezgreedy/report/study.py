@@ -24,7 +24,7 @@ from ezgreedy.findings.judging import Verdict
 from ezgreedy.findings.paper_inventory import ITEMS
 from ezgreedy.report.atlas import Atlas, atlas_from_json
 from ezgreedy.report.deep import DeepStudy, read_deep_study
-from ezgreedy.report.suite_scores import SuiteScores, suite_scores
+from ezgreedy.report.suite_scores import LEAST_SHOWN, SuiteScores, suite_scores
 from ezgreedy.results.runs import CONFIG_FILE, run_directories
 
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
@@ -65,6 +65,11 @@ class Row(NamedTuple):
     def verdict(self) -> Verdict | None:
         """The claim's verdict; None if there is none."""
         return None if self.claim is None else self.claim.verdict
+
+    @property
+    def outcome(self) -> str:
+        """The verdict, `no-verdict` or `not-run`: by this a reader chooses rows."""
+        return "not-run" if self.claim is None else self.verdict or "no-verdict"
 
 
 class Count(NamedTuple):
@@ -188,7 +193,7 @@ def read_study(*sources: Path) -> Study:
         list(findings.values()),
         [experiment for name, experiment in known.items() if found and name not in found],
         deep,
-        suite_scores(deep.runs) if deep is not None else (),
+        suite_scores(deep.runs, LEAST_SHOWN) if deep is not None else (),
         {finding.id: departures(finding) for finding in findings.values()},
         _atlases(findings),
         _rows(known, {finding.id: finding for finding in findings.values()}),

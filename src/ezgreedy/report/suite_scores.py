@@ -38,7 +38,8 @@ from ezgreedy.report.deep import Estimate, generator
 from ezgreedy.requirements import FloatArray
 from ezgreedy.results.runs import Run
 
-LEAST_GAMES = 2  # for a meaningful median over games
+LEAST_GAMES = 2  # for a median over games
+LEAST_SHOWN = 5  # games of a suite that a report shows
 MEASURES_HEADER = ("game", "becomes 0: random", "becomes 1")
 
 _FEW_GAMES = 8  # at most this many have their scores of 0 and 1 listed
@@ -105,13 +106,18 @@ class SuiteScores(NamedTuple):
     untrained: Sequence[Run]
 
 
-def suite_scores(runs: Sequence[Run]) -> list[SuiteScores]:
-    """The suites with runs on at least two games."""
+def suite_scores(runs: Sequence[Run], least_games: int = LEAST_GAMES) -> list[SuiteScores]:
+    """The suites with runs on enough games.
+
+    Args:
+        runs: runs of any games.
+        least_games: number of games of a suite that must have runs.
+    """
     found = []
     for suite in suites():
         own = [run for run in runs if run.game in suite.games]
         trained = [run for run in own if run.last_evaluated > 0]
-        if len({run.game for run in trained}) >= LEAST_GAMES:
+        if len({run.game for run in trained}) >= least_games:
             untrained = [run for run in own if run.last_evaluated <= 0]
             found.append(_suite_scores(suite, trained, untrained))
     return found

@@ -35,6 +35,7 @@ NO_VERDICT_MEANING = f"fewer than {LEAST_FOR_A_VERDICT} seeds"
 NARROW_SPACE = "\u202f"
 
 _DIGITS = 4
+_SMALL = 1e-5  # below this, a power of ten is easier to read than zeros
 _GROUPED_FROM = 5
 _MOST_PLACES_FOR_VALUE = 6
 _NUM_KEY_NUMBERS = 3
@@ -56,11 +57,16 @@ def written(number: Number) -> str:
 
 
 def plain(number: int | float | str) -> str:
-    """A number without an interval: integers in full, others with four significant digits."""
+    """A number without an interval: integers in full, others with four significant digits.
+
+    Very small ones are written as 9.095e-31.
+    """
     if isinstance(number, str):
         return number
     if isinstance(number, int) or number == 0:
         return _grouped(str(int(number)))
+    if abs(number) < _SMALL:
+        return f"{number:.{_DIGITS - 1}e}".replace("-", "−", int(number < 0))
     text = _decimal(number, _places_for(number, _DIGITS))
     return text.rstrip("0").rstrip(".") if "." in text else text
 
