@@ -37,9 +37,9 @@ def test_the_document_has_every_claim_and_a_paragraph_and_a_figure_for_each_expe
     lines = file.read_text(encoding="utf-8").splitlines()
     for name, summary in summaries.items():
         start = lines.index(f"### {name}")
-        assert f"`{summary['command']}`" in lines[start + 2]
-        assert f"(out/{name}/README.md)" in lines[start + 2]
-        assert lines[start + 4].endswith(f"(out/{name}/{summary['figures'][1]})")
+        assert f"`{summary['command']}`" in lines[start + 1]
+        assert f"(out/{name}/README.md)" in lines[start + 1]
+        assert lines[start + 3].endswith(f"(out/{name}/{summary['figures'][1]})")
         for claim in summary["claims"]:
             (row,) = (line for line in lines if line.startswith(f"| {claim['claim']} |"))
             assert f"[{name}](out/{name}/README.md)" in row

@@ -137,7 +137,6 @@ def _sections(study: Study, home: Path) -> Iterator[str]:
 def _section(finding: Finding, study: Study, home: Path) -> Iterator[str]:
     directory = study.directories[finding.id]
     yield f"### {finding.id}"
-    yield ""
     shows = f" Shows {finding.shows}." if finding.shows else ""
     more = _link(directory / EXPERIMENT_PAGE, home)
     yield (
