@@ -14,6 +14,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ezgreedy.analysis.bins import Bins
     from ezgreedy.analysis.cover_time import CoverTimes, cover_times, exact_cover_times
+    from ezgreedy.analysis.distinct_actions import (
+        ActionEffects,
+        distinct_actions,
+        game_actions,
+        probed_actions,
+    )
     from ezgreedy.analysis.environment_walks import Policy, first_visits, grid_width
     from ezgreedy.analysis.exact import expected_first_visits
     from ezgreedy.analysis.finite_walks import tabular_first_visits
@@ -23,6 +29,12 @@ if TYPE_CHECKING:
 _LOADED_ON_DEMAND = {
     "ezgreedy.analysis.bins": ("Bins",),
     "ezgreedy.analysis.cover_time": ("CoverTimes", "cover_times", "exact_cover_times"),
+    "ezgreedy.analysis.distinct_actions": (
+        "ActionEffects",
+        "distinct_actions",
+        "game_actions",
+        "probed_actions",
+    ),
     "ezgreedy.analysis.environment_walks": ("Policy", "first_visits", "grid_width"),
     "ezgreedy.analysis.exact": ("expected_first_visits",),
     "ezgreedy.analysis.finite_walks": ("tabular_first_visits",),
@@ -34,6 +46,7 @@ _LOADED_ON_DEMAND = {
 
 __all__ = [
     "PAPER_SETTINGS",
+    "ActionEffects",
     "Bins",
     "CoverTimes",
     "ExplorationProcess",
@@ -41,11 +54,14 @@ __all__ = [
     "Layout",
     "Policy",
     "cover_times",
+    "distinct_actions",
     "draw_maps",
     "exact_cover_times",
     "expected_first_visits",
     "first_visits",
+    "game_actions",
     "grid_width",
+    "probed_actions",
     "tabular_first_visits",
 ]
 
