@@ -1,8 +1,9 @@
 # Two commands do everything from a fresh checkout (they need Python 3.11 and make):
 #   make reproduce   set up, run the small-scale study, write a page: out/reproduce/report.html
 #   make test        set up, run the fast test suite
-# Other targets: make docs (into out/docs), make lint, make test-slow, make test-adapters (other
-# libraries), make test-cuda (on a GPU), make bench, make format, make clean.
+# Other targets: make reproduce-locked (with the versions of requirements.lock), make lock (renew
+# them), make docs (into out/docs), make lint, make test-slow, make test-package (every extra),
+# make test-adapters (other libraries), make test-cuda (on a GPU), make bench, make format, make clean.
 
 PYTHON ?= python3.11
 VENV := .venv
@@ -10,6 +11,7 @@ BIN := $(VENV)/bin
 STUDY := $(VENV)/.study-installed
 DEV := $(VENV)/.dev-installed
 DOCS := $(VENV)/.docs-installed
+LOCKED := .venv-locked
 ADAPTERS := .venv-adapters
 ADAPTER_TESTS := torch==2.13.0 pytest pytest-timeout pytest-xdist
 
@@ -18,7 +20,7 @@ ADAPTER_TESTS := torch==2.13.0 pytest pytest-timeout pytest-xdist
 SOURCES := $(shell find src -name '*.py' | LC_ALL=C sort)
 export NUMBA_CACHE_DIR := $(CURDIR)/$(VENV)/numba/$(shell cat $(SOURCES) | cksum | cut -d' ' -f1)
 
-.PHONY: help reproduce docs test test-slow test-adapters test-cuda lint format bench clean
+.PHONY: help reproduce reproduce-locked lock docs test test-slow test-package test-adapters test-cuda lint format bench clean
 help:
 	@sed -n 's/^# \{0,1\}//p;/^$$/q' Makefile
 
@@ -43,6 +45,25 @@ reproduce: $(STUDY)
 	$(BIN)/ezgreedy reproduce --resume --out out/reproduce
 	$(BIN)/ezgreedy report out/reproduce
 
+# An environment with exactly the versions of the lock file; pip refuses a version that it cannot get.
+$(LOCKED)/.installed: requirements.lock pyproject.toml
+	$(PYTHON) -m venv --clear $(LOCKED)
+	$(LOCKED)/bin/python -m pip install --quiet --disable-pip-version-check -c requirements.lock -e '.[study]'
+	@touch $@
+
+reproduce-locked: $(LOCKED)/.installed
+	$(LOCKED)/bin/ezgreedy reproduce --resume --out out/reproduce-locked
+	$(LOCKED)/bin/ezgreedy report out/reproduce-locked
+
+# The newest versions that pyproject.toml allows, as pip finds them. Builds of torch share a version.
+lock:
+	$(PYTHON) -m venv --clear .venv-lock
+	.venv-lock/bin/python -m pip install --quiet --disable-pip-version-check -e '.[study,deep,minatar,ray]'
+	{ sed -n '/^#/p;/^$$/q' requirements.lock; echo; \
+	  .venv-lock/bin/python -m pip freeze --exclude-editable | grep '==' | sed 's/+[a-z0-9.]*$$//'; } > requirements.lock.new
+	mv requirements.lock.new requirements.lock
+	rm -rf .venv-lock
+
 test: $(DEV)
 	$(BIN)/python -m pytest -n 2 -m "not slow"
 
@@ -53,6 +74,10 @@ test-slow: $(DEV)
 docs: $(DOCS)
 	$(BIN)/python -m sphinx -q -W --keep-going -b html docs out/docs
 	@echo "wrote out/docs/index.html"
+
+# The wheel and the sdist in new environments, one for each extra. Installs gigabytes.
+test-package: $(DEV)
+	EZGREEDY_TEST_EXTRAS=all $(BIN)/python -m pytest -m slow tests/repository/test_package.py
 
 # Each adapter is tested with its real library, in environments of their own: CONTRIBUTING says why.
 $(ADAPTERS)/%/.created:
@@ -90,4 +115,4 @@ bench: $(DEV)
 	$(BIN)/python benchmarks/fleet.py
 
 clean:
-	rm -rf $(VENV) $(ADAPTERS) out .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(LOCKED) $(ADAPTERS) out .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -15,6 +15,7 @@ from pathlib import Path
 from ezgreedy import __version__, demonstration
 from ezgreedy.commands import (
     collect,
+    completion,
     coverage,
     doctor,
     evaluate,
@@ -29,6 +30,8 @@ from ezgreedy.commands import (
 )
 from ezgreedy.commands.help_text import DefaultsShown
 from ezgreedy.commands.imports import without_imports
+from ezgreedy.commands.parsing import Parser, whole_number
+from ezgreedy.packages import install_command
 from ezgreedy.units import size
 
 
@@ -36,7 +39,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command; returns the exit code."""
     try:
         others = without_imports(sys.argv[1:] if arguments is None else arguments)
-        parsed = _parser().parse_args(others)
+        parser = _parser()
+        completion.answer(parser)
+        parsed = parser.parse_args(others)
         code: int = parsed.run(parsed)
     except (ValueError, TypeError) as error:
         print(f"ezgreedy: {error}", file=sys.stderr)
@@ -63,7 +68,7 @@ def _described(error: OSError) -> str:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser: argparse.ArgumentParser = Parser(
         prog="ezgreedy", description="Temporally-extended ε-greedy exploration."
     )
     parser.add_argument("--version", action="version", version=f"ezgreedy {__version__}")
@@ -81,6 +86,7 @@ def _parser() -> argparse.ArgumentParser:
     collect.add_parser(commands)
     judge.add_parser(commands)
     doctor.add_parser(commands)
+    completion.add_parser(commands)
     return parser
 
 
@@ -104,7 +110,9 @@ def _add_demo(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -
     )
     demo.add_argument("--mu", type=float, default=defaults.mu, help="exponent of the zeta law")
     demo.add_argument("--size", type=int, default=defaults.size, help="cells along each side")
-    demo.add_argument("--steps", type=int, default=defaults.num_steps, help="steps of each walk")
+    demo.add_argument(
+        "--steps", type=whole_number, default=defaults.num_steps, help="steps of each walk"
+    )
     demo.add_argument("--walks", type=int, default=defaults.num_walks, help="walks to average")
     demo.add_argument("--seed", type=int, default=defaults.seed, help="seed of both policies")
     demo.add_argument(
@@ -132,7 +140,7 @@ def _demo(parsed: argparse.Namespace) -> int:
     print(demonstration.legend(colour=colour), end="\n\n")
     print(demonstration.summary(maps, settings))
     if importlib.util.find_spec("matplotlib") is None:
-        print("\nno figure: matplotlib is not installed (pip install 'ezgreedy[study]')")
+        print(f"\nno figure: matplotlib is not installed ({install_command('study')})")
         return 0
     files = demonstration.draw(maps, settings, parsed.out)
     print("\n" + "\n".join(f"wrote {file}" for file in files))

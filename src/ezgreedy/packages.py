@@ -1,9 +1,12 @@
 """Which optional packages are missing? Commands refuse to start, and say how to install them."""
 
 import importlib.util
+import json
 from collections.abc import Sequence
-from importlib import import_module
+from importlib import import_module, metadata
+from pathlib import Path
 from types import ModuleType
+from urllib.parse import unquote, urlsplit
 
 
 def require_installed(needed_by: str, modules: Sequence[str], extra: str) -> None:
@@ -34,5 +37,31 @@ def _not_installed(needed_by: str, packages: Sequence[str], extra: str) -> Value
     are = "is" if len(packages) == 1 else "are"
     return ValueError(
         f"{needed_by} needs {' and '.join(packages)}, which {are} not installed "
-        f"(pip install 'ezgreedy[{extra}]')"
+        f"({install_command(extra)})"
     )
+
+
+def install_command(extra: str) -> str:
+    """The command that adds extras to this installation: a checkout, a file or a published package.
+
+    Args:
+        extra: extras of ezgreedy, such as "study" or "study,deep".
+    """
+    checkout = Path(__file__).parents[2]
+    if (checkout / "pyproject.toml").is_file():
+        place = "." if checkout == Path.cwd() else str(checkout)
+        return f"pip install -e '{place}[{extra}]'"
+    return f"pip install '{_origin() or 'ezgreedy'}[{extra}]'"
+
+
+def _origin() -> str | None:
+    """The directory or file that the package was installed from; None if from an index."""
+    try:
+        text = metadata.distribution("ezgreedy").read_text("direct_url.json")
+    except metadata.PackageNotFoundError:
+        return None
+    url = urlsplit(json.loads(text)["url"]) if text else None
+    if url is None or url.scheme != "file":
+        return None
+    path = Path(unquote(url.path))
+    return str(path) if path.exists() else None

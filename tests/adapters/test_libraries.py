@@ -32,7 +32,7 @@ def test_an_untested_release_is_warned_about_with_the_range(least, below):
 
 
 def test_a_missing_library_is_named_with_its_extra():
-    message = r"numbers needs nothing-of-the-kind, .* \(pip install 'ezgreedy\[numbers\]'\)"
+    message = r"numbers needs nothing-of-the-kind, .* \(pip install .*\[numbers\]'\)"
     with pytest.raises(ModuleNotFoundError, match=message):
         Library("nothing-of-the-kind", "numbers", "1", "2").check("ezgreedy.adapters.numbers")
 

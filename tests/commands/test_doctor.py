@@ -6,6 +6,7 @@ import pytest
 
 from ezgreedy.cli import main
 from ezgreedy.commands import doctor
+from ezgreedy.packages import install_command
 
 
 def part(name):
@@ -36,7 +37,7 @@ def test_what_is_missing_comes_with_the_command_that_installs_it(capsys, monkeyp
     monkeypatch.setattr(doctor, "PARTS", (absent,))
     monkeypatch.setattr(doctor, "_BROWSERS", ())
     assert main(["doctor"]) == 0
-    assert "missing: pip install 'ezgreedy[deep]'" in capsys.readouterr().out
+    assert f"missing: {install_command('deep')}" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

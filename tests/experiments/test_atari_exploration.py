@@ -9,6 +9,7 @@ from ezgreedy.experiments import atari_conditions, atari_exploration, atari_meas
 from ezgreedy.experiments.experiment import Record
 from ezgreedy.exploration.durations import Zeta
 from ezgreedy.findings.intervals import Interval, mean_interval
+from ezgreedy.packages import install_command
 
 ID = "atari-exploration"
 SMALL = {
@@ -77,7 +78,7 @@ def test_without_the_emulator_it_says_what_to_install(tmp_path, monkeypatch, cap
     )
     assert main(["reproduce", ID, "--quick", "--out", str(tmp_path / "out")]) == 2
     told = capsys.readouterr().err
-    assert f"{ID} needs ale_py, which is not installed (pip install 'ezgreedy[study,deep]')" in told
+    assert f"{ID} needs ale_py, which is not installed ({install_command('study,deep')})" in told
     assert not (tmp_path / "out").exists()
 
 

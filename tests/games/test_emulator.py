@@ -1,5 +1,6 @@
 """Every item of the protocol, on the real emulator."""
 
+import re
 import sys
 
 import ale_py
@@ -9,6 +10,7 @@ from PIL import Image
 
 from ezgreedy.games import Emulator, Lanes, Protocol
 from ezgreedy.games.atari.emulator import grey
+from ezgreedy.packages import install_command
 
 NOOP, FIRE = 0, 1
 
@@ -279,7 +281,7 @@ def test_after_loading_a_state_pictures_are_right_from_the_next_step_on(emulator
 
 def test_without_the_package_its_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "ale_py", None)
-    words = r"Pong needs ale_py, .* \(pip install 'ezgreedy\[deep\]'\)"
+    words = rf"Pong needs ale_py, .* \({re.escape(install_command('deep'))}\)"
     with pytest.raises(ValueError, match=words):
         Emulator("Pong", rng=np.random.default_rng(0))
 

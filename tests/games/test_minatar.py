@@ -1,4 +1,5 @@
 import inspect
+import re
 import sys
 from dataclasses import replace
 
@@ -7,6 +8,7 @@ import pytest
 
 from ezgreedy.games import MINATAR, Lanes, MinAtar, make, pictures
 from ezgreedy.games.minatar import GAMES, PREFIX
+from ezgreedy.packages import install_command
 
 pytest.importorskip("minatar", reason="MinAtar is not installed")
 
@@ -136,7 +138,7 @@ def test_without_the_package_its_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "minatar", None)
     for loaded in [item for item in sys.modules if item.startswith("minatar.")]:
         monkeypatch.delitem(sys.modules, loaded)
-    words = r"minatar/breakout needs minatar, .* \(pip install 'ezgreedy\[minatar\]'\)"
+    words = rf"minatar/breakout needs minatar, .* \({re.escape(install_command('minatar'))}\)"
     with pytest.raises(ValueError, match=words):
         make("minatar/breakout", rng=np.random.default_rng(0))
 

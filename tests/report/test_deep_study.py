@@ -18,6 +18,7 @@ from ezgreedy.findings.training_scores import training_scores
 from ezgreedy.report import deep_curves
 from ezgreedy.report.deep import PUBLISHED_DQN, DeepStudy, GameStudy, Row, read_deep_study
 from ezgreedy.report.wording import plain
+from ezgreedy.results.runs import not_begun, run_directories
 from support.written_runs import write_run
 
 
@@ -140,6 +141,17 @@ def test_what_a_sweep_has_not_begun_is_left_out_by_name(tmp_path: Path) -> None:
         "sweep: 3 runs of rainbow not begun (Pong seed 1; Venture seeds 0, 1)",
         "sweep: 1 run of r2d2-ez zeta2 not begun (Pong seed 0)",
     ]
+
+
+def test_sweeps_below_a_directory_are_not_left_out(tmp_path: Path) -> None:
+    write_run(tmp_path / "alone", [(0, 1.0)], game="Pong")
+    for name in ("first", "second"):
+        (tmp_path / name).mkdir()
+        write_sweep(tmp_path / name, [("rainbow", "", "Pong", 0), ("rainbow", "", "Pong", 1)])
+        write_run(tmp_path / name / "runs" / "0", [(0, 1.0)], game="Pong")
+    names = [path.relative_to(tmp_path).as_posix() for path in run_directories(tmp_path)]
+    assert names == ["alone", "first/runs/0", "second/runs/0"]
+    assert not_begun(tmp_path) == {"rainbow": [("Pong", 1), ("Pong", 1)]}
 
 
 def test_a_damaged_sweep_is_refused_by_its_file(tmp_path: Path) -> None:

@@ -1,20 +1,51 @@
-"""What is published: a wheel and an sdist that work without the checkout."""
+"""What is published: a wheel and an sdist that work without the checkout, and a lock file."""
 
 import importlib.util
 import os
+import re
 import subprocess
 import sys
 import tarfile
+import tomllib
 import venv
 import zipfile
 from pathlib import Path
 
+import numpy
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from ezgreedy.commands.doctor import PARTS
 
 ROOT = Path(__file__).parents[2]
 DATA = {".html", ".css", ".js", ".csv", ".typed"}
-
-pytestmark = pytest.mark.slow  # builds packages, and installs them into a new environment
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+BRIEFLY = ["--scale", "laptop", "--frames", "200", "--set", "evaluation.frames=100"]
+# What a user of an extra does first, besides `ezgreedy doctor`.
+FIRST_STEPS = {
+    "study": [
+        ["playground"],
+        ["coverage", "FrozenLake-v1", "--steps", "30", "--trials", "2", "--out", "lake"],
+        ["report", "lake"],
+        ["reproduce", "fig3-gridworld", "--quick", "--seeds", "2", "--jobs", "1", "--out", "some"],
+        ["report", "some"],
+    ],
+    "deep": [
+        ["train", "rainbow-ez", "--game", "Freeway", *BRIEFLY, "--out", "run"],
+        ["watch", "run", "--steps", "5"],
+    ],
+    "deep,minatar": [
+        ["train", "r2d2-ez", "--game", "minatar/breakout", *BRIEFLY, "--out", "run"],
+    ],
+    "deep,ray": [["fleet", "simulate", "--help"]],
+    "completion": [["completion", "bash"]],
+    "docs": [],
+    "sb3": [],
+    "torchrl": [],
+    "tianshou": [],
+    "pfrl": [],
+}
 
 
 def run(*command, **settings):
@@ -22,11 +53,11 @@ def run(*command, **settings):
         [str(part) for part in command],
         capture_output=True,
         text=True,
-        timeout=900,
+        timeout=1800,
         check=False,
         **settings,
     )
-    assert ran.returncode == 0, ran.stderr
+    assert ran.returncode == 0, ran.stdout + ran.stderr
     return ran.stdout
 
 
@@ -56,21 +87,36 @@ def test_the_sdist_holds_tests_examples_and_documentation(built):
     (file,) = built.glob("*.tar.gz")
     with tarfile.open(file) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
-    for name in ("README.md", "docs/conf.py", "tests/conftest.py", "examples/own_game.py"):
+    for name in (
+        *("README.md", "LICENSE", "requirements.lock", "Makefile", "pyproject.toml"),
+        *("docs/conf.py", "tests/conftest.py", "examples/own_game.py"),
+        *("src/ezgreedy/py.typed", "src/ezgreedy/report/page.html"),
+    ):
         assert name in names
 
 
-def test_the_wheel_works_in_a_new_environment_with_numpy_alone(built, tmp_path):
-    venv.create(tmp_path / "env", with_pip=True)
-    python = tmp_path / "env" / "bin" / "python"
-    outside = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
-    run(python, "-m", "pip", "install", "--quiet", wheel(built), env=outside)
-    command = tmp_path / "env" / "bin" / "ezgreedy"
-    assert run(command, "--version", env=outside, cwd=tmp_path).startswith("ezgreedy ")
-    shown = run(command, "demo", "--steps", "50", "--walks", "3", env=outside, cwd=tmp_path)
-    assert "no figure: matplotlib is not installed" in shown
+def test_the_wheel_works_with_numpy_alone(built, tmp_path):
+    venv.create(tmp_path / "env", with_pip=False)
+    (place,) = (tmp_path / "env").glob("lib/python*/site-packages")
+    for part in Path(numpy.__file__).parents[1].glob("numpy*"):
+        (place / part.name).symlink_to(part)
+    zipfile.ZipFile(wheel(built)).extractall(place)
+    command = [tmp_path / "env" / "bin" / "python", "-I", "-m", "ezgreedy"]
+    version = f"ezgreedy {PROJECT['version']}\n"
+    assert run(*command, "--version", cwd=tmp_path) == version
+    shown = run(*command, "demo", "--steps", "50", "--walks", "3", cwd=tmp_path)
+    assert "no figure: matplotlib is not installed (pip install 'ezgreedy[study]')" in shown
+    assert "fig3-deepsea" in run(*command, "list", cwd=tmp_path)
+    for words in ("report .", "reproduce", "train rainbow --game Pong --out run"):
+        ran = subprocess.run(
+            [*command, *words.split()], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        assert ran.returncode == 2
+        assert "(pip install 'ezgreedy[" in ran.stderr
+        assert ran.stderr.count("\n") == 1
 
 
+@pytest.mark.slow  # it makes the whole page
 def test_pages_are_made_from_the_wheel_s_own_templates(built, tmp_path):
     zipfile.ZipFile(wheel(built)).extractall(tmp_path / "installed")
     inside = os.environ | {"PYTHONPATH": str(tmp_path / "installed")}
@@ -80,3 +126,57 @@ def test_pages_are_made_from_the_wheel_s_own_templates(built, tmp_path):
         run(sys.executable, "-m", "ezgreedy", *arguments, env=inside, cwd=tmp_path)
     assert (tmp_path / "playground.html").stat().st_size > 50_000
     assert (tmp_path / "report.html").stat().st_size > 1_000_000
+
+
+# Gigabytes are installed from the package index: `make test-package`.
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["wheel", "sdist"])
+@pytest.mark.parametrize("extra", FIRST_STEPS)
+def test_an_extra_works_in_a_new_environment(extra, kind, built, tmp_path):
+    asked = os.environ.get("EZGREEDY_TEST_EXTRAS", "")
+    if asked != "all" and extra not in asked.split():
+        pytest.skip("gigabytes to install (make test-package)")
+    if kind == "sdist" and extra != "study":
+        pytest.skip("the sdist is installed once, with study")
+    (file,) = built.glob("*.whl" if kind == "wheel" else "*.tar.gz")
+    venv.create(tmp_path / "env", with_pip=True)
+    outside = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    python = tmp_path / "env" / "bin" / "python"
+    pip = [python, "-m", "pip", "install", "--quiet", "-c", ROOT / "requirements.lock"]
+    run(*pip, f"{file}[{extra}]", env=outside)
+    command = tmp_path / "env" / "bin" / "ezgreedy"
+    place = "import ezgreedy; print(ezgreedy.__file__)"
+    assert str(tmp_path) in run(python, "-c", place, env=outside, cwd=tmp_path)
+    shown = run(command, "doctor", env=outside, cwd=tmp_path)
+    for part in PARTS:
+        if part.extra in extra.split(","):
+            assert f"✓ {part.package} " in shown
+    for words in FIRST_STEPS[extra]:
+        run(command, *words, env=outside, cwd=tmp_path)
+
+
+# The lock file.
+
+
+def locked():
+    lines = (ROOT / "requirements.lock").read_text().splitlines()
+    pins = [line.partition("==") for line in lines if line and not line.startswith("#")]
+    return {canonicalize_name(name): version for name, _, version in pins}
+
+
+def test_the_lock_file_pins_all_that_the_extras_ask_for_within_their_ranges():
+    pins = locked()
+    assert all(re.fullmatch(r"[0-9][0-9a-z.]*", version) for version in pins.values())
+    extras = PROJECT["optional-dependencies"]
+    asked = [*PROJECT["dependencies"]]
+    for extra in ("study", "deep", "minatar", "ray"):
+        asked += extras[extra]
+    for text in asked:
+        requirement = Requirement(text)
+        assert requirement.specifier.contains(pins[canonicalize_name(requirement.name)]), text
+
+
+def test_the_lock_file_names_no_host():
+    assert "://" not in (ROOT / "requirements.lock").read_text()

@@ -24,6 +24,26 @@ def test_an_evaluation_is_told_with_what_its_mean_is_over(capsys, returns, unfin
     assert capsys.readouterr().err == f"r2d2 on Pong: evaluation at 500 frames: {words}\n"
 
 
+def test_the_line_shows_return_loss_epsilon_and_when_the_evaluation_was(capsys, monkeypatch):
+    clock = SimpleNamespace(seconds=100.0)
+    clock.monotonic = lambda: clock.seconds
+    for module in (progress, progress_bar):
+        monkeypatch.setattr(module, "time", clock)
+    report = {"mean_return": 2.5, "loss": 0.1234, "epsilon": 0.5, "explored_share": 0.4}
+    with Bar("rainbow on Pong", 10_000) as bar:
+        clock.seconds += 60.0  # of the first evaluation, which are no training time
+        found = Evaluation([3.0], [], frames=100, explored_share=0.0)
+        bar.see_record({"kind": "evaluation", "frames": 0, **found.record()})
+        bar.see_record({"kind": "training", "frames": 0, "episodes": 3, **report})
+        clock.seconds += 10.0
+        bar.see_progress(1_000)
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert last == (
+        "rainbow on Pong: 1,000 of 10,000 frames, 100 frames/s, about 2 min left, return 2.5, "
+        "loss 0.123, ε 0.5, 40.0% exploratory, evaluation 3.0 at 0 frames"
+    )
+
+
 def test_no_time_is_left_to_show_while_nothing_moves(capsys, monkeypatch):
     clock = SimpleNamespace(seconds=100.0)
     clock.monotonic = lambda: clock.seconds

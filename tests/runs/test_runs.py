@@ -190,6 +190,85 @@ def test_results_hold_evaluations_and_reports(uninterrupted):
     assert list(uninterrupted.glob("tensorboard/events.*"))
 
 
+def events(run):
+    """(file, event) of all of TensorBoard's files, in the order in which they were written."""
+    from tensorboardX.proto.event_pb2 import Event
+
+    found = []
+    for file in sorted(run.glob("tensorboard/events.*"), key=lambda path: path.stat().st_mtime_ns):
+        data = file.read_bytes()
+        while data:  # length, checksum, event, checksum
+            end = 12 + int.from_bytes(data[:8], "little")
+            found.append((file.name, Event.FromString(data[12:end])))
+            data = data[end + 4 :]
+    return found
+
+
+def shown(run):
+    """What TensorBoard shows: (tag, step) of every point that no later file hides."""
+    found = events(run)
+    starts = [
+        (place, event.step)
+        for place, (_, event) in enumerate(found)
+        if event.HasField("session_log")
+    ]
+    return [
+        (value.tag, event.step)
+        for place, (_, event) in enumerate(found)
+        for value in event.summary.value
+        if not any(later > place and event.step >= step for later, step in starts)
+    ]
+
+
+def test_tensorboard_has_the_names_that_others_use(uninterrupted):
+    tags = {tag for tag, _ in shown(uninterrupted)}
+    assert tags >= {
+        "charts/episodic_return",
+        "charts/episodic_length",
+        "charts/SPS",
+        "rollout/exploration_rate",
+        "explore/fraction",
+        "explore/option_len",
+        "explore/starts",
+        "losses/loss",
+        "eval/episodic_return",
+    }
+    records = read_results(uninterrupted / "results.jsonl")
+    points = [step for tag, step in shown(uninterrupted) if tag == "eval/episodic_return"]
+    assert points == [record["frames"] for record in records if record["kind"] == "evaluation"]
+
+
+def test_resuming_a_finished_run_hides_nothing_in_tensorboard(uninterrupted, tmp_path):
+    copy = tmp_path / "copy"
+    shutil.copytree(uninterrupted, copy)
+    before = shown(copy)
+    assert resume(copy, SELDOM) == 0
+    assert shown(copy) == before
+
+
+def test_a_run_that_kept_its_replay_plays_on_to_more_frames(uninterrupted, tmp_path, capsys):
+    copy = tmp_path / "copy"
+    shutil.copytree(uninterrupted, copy)
+    words = ["resume", str(copy), "--keep-replay"]
+    assert main([*words, "--frames", "100"]) == 2
+    assert "--frames must be at least 1600; got 100" in capsys.readouterr().err
+    assert main([*words, "--frames", "2e3"]) == 0
+    assert "finished 2,00" in capsys.readouterr().err
+    assert RunDirectory(copy).settings().frames == 2000
+    old = (uninterrupted / "results.jsonl").read_bytes()
+    new = (copy / "results.jsonl").read_bytes()
+    assert new.startswith(old)
+    assert read_results(copy / "results.jsonl")[-1]["frames"] >= 2000
+    assert main(["resume", str(copy)]) == 0
+
+
+def test_a_run_that_dropped_its_replay_says_why_it_cannot(tmp_path, capsys):
+    run = str(tmp_path / "run")
+    assert main(["train", "rainbow-ez", "--game", "minatar/breakout", "--out", run, *SMALL]) == 0
+    assert main(["resume", run, "--frames", "900"]) == 2
+    assert "dropped its replay (train --keep-replay keeps it); got 900" in capsys.readouterr().err
+
+
 # What a user meets.
 
 SMALL = [
@@ -225,7 +304,7 @@ def test_a_run_is_trained_evaluated_and_watched(tmp_path, capsys):
     ("arguments", "message"),
     [
         (["rainbow-es", "--game", "Freeway"], "did you mean rainbow"),
-        (["rainbow", "--game", "Freway"], "did you mean Freeway?"),
+        (["rainbow", "--game", "ALE/Freway-v5"], "did you mean Freeway?"),
         (["rainbow", "--game", "minatar/brekout"], "did you mean minatar/breakout"),
         (["rainbow", "--game", "Freeway", "--frames", "0"], "frames must be at least 1; got 0"),
         (["rainbow", "--game", "Freeway", "--seed", "-1"], "seed must be at least 0; got -1"),

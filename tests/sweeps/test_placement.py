@@ -5,6 +5,7 @@ import importlib.util
 import pytest
 
 from ezgreedy.cli import main
+from ezgreedy.packages import install_command
 from ezgreedy.runs.settings_codec import with_setting
 from ezgreedy.sweeps.forecast import memory_bytes
 from ezgreedy.sweeps.placement import Demand, Node, Share, lacking, num_places, require_place
@@ -80,7 +81,7 @@ def test_without_ray_its_extra_is_named(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(importlib.util, "find_spec", hidden)
     out = tmp_path / "out"
     assert main(["sweep", "minatar", "--out", str(out), "--engine", "ray"]) == 2
-    assert "needs ray, which is not installed (pip install 'ezgreedy[ray]')" in (
+    assert f"needs ray, which is not installed ({install_command('ray')})" in (
         capsys.readouterr().err
     )
     assert not out.exists()

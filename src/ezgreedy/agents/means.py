@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from ezgreedy.exploration.explorer import Explorer
+from ezgreedy.exploration.schedules import epsilon_at
 
 
 class Mean:
@@ -33,10 +34,11 @@ class Mean:
 
 
 class Explored(NamedTuple):
-    """Numbers of steps and exploratory steps over some time."""
+    """Numbers of steps, exploratory steps and options begun over some time."""
 
     steps: int
     explored: int
+    started: int = 0
 
     @property
     def share(self) -> float:
@@ -45,11 +47,18 @@ class Explored(NamedTuple):
 
     def plus(self, other: "Explored") -> "Explored":
         """The sum of both."""
-        return Explored(self.steps + other.steps, self.explored + other.explored)
+        return Explored(*map(sum, zip(self, other, strict=True)))
+
+    def measured(self) -> dict[str, float]:
+        """How much was explored, as numbers of a report."""
+        numbers = {"explored_share": self.share, "options_started": float(self.started)}
+        if self.started:
+            numbers["mean_option_length"] = self.explored / self.started
+        return numbers
 
 
 class ExploredSince:
-    """Steps and exploratory steps of an explorer since the last call of `take`.
+    """What an explorer has done since the last call of `take`.
 
     Args:
         explorer: the explorer whose counters are read.
@@ -57,19 +66,30 @@ class ExploredSince:
 
     def __init__(self, explorer: Explorer) -> None:
         self._explorer = explorer
-        self._steps = self._explored = 0  # at the last `take`
+        self._before = Explored(0, 0)  # the counters at the last `take`
 
     def take(self) -> Explored:
-        """Steps and exploratory steps since the last call."""
-        counters = self._explorer.counters
-        taken = Explored(counters.steps - self._steps, counters.explored - self._explored)
-        self._steps, self._explored = counters.steps, counters.explored
-        return taken
+        """Steps, exploratory steps and options begun since the last call."""
+        now, before = self._now(), self._before
+        self._before = now
+        return Explored(*(late - early for late, early in zip(now, before, strict=True)))
+
+    def measurements(self) -> dict[str, float]:
+        """What to report since the last call, and ε now, as a mean over lanes."""
+        epsilon = epsilon_at(self._explorer.epsilon, self._explorer.steps)
+        return {"epsilon": float(epsilon.mean()), **self.take().measured()}
 
     def state(self) -> list[int]:
         """State as plain data."""
-        return [self._steps, self._explored]
+        return list(self._before)
 
     def restore(self, state: list[int]) -> None:
-        """Continue from `state`."""
-        self._steps, self._explored = int(state[0]), int(state[1])
+        """Continue from `state`, which earlier versions made without options begun.
+
+        The explorer must have been restored before.
+        """
+        self._before = Explored(*map(int, [*state, self._now().started][:3]))
+
+    def _now(self) -> Explored:
+        counters = self._explorer.counters
+        return Explored(counters.steps, counters.explored, counters.started)

@@ -102,14 +102,21 @@ class FrameCount:
 
 
 class FinishedReturns:
-    """Raw returns of finished episodes."""
+    """Raw returns and lengths of finished episodes."""
 
     def __init__(self) -> None:
         self.returns: list[float] = []  # since the last `take`
+        self.lengths: list[int] = []  # in frames, since the last `take_lengths`
 
     def track(self, steps: LaneSteps) -> None:
-        """Keep the returns of the episodes that finished in one step."""
+        """Keep the returns and lengths of the episodes that finished in one step."""
         self.returns += steps.episode_returns[steps.finished].tolist()
+        self.lengths += steps.episode_frames[steps.finished].tolist()
+
+    def take_lengths(self) -> list[int]:
+        """Lengths since the last call."""
+        lengths, self.lengths = self.lengths, []
+        return lengths
 
     def take(self) -> list[float]:
         """Returns since the last call."""

@@ -5,6 +5,8 @@ from pathlib import Path
 
 from ezgreedy.packages import require_installed
 
+_TABLE = "results.csv"
+
 
 def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Registers the command."""
@@ -13,7 +15,8 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         help="keep the settings, scores and curves of runs, without their checkpoints",
         description="Copies the settings and scores of runs into a small directory, with a "
         "manifest that says how far each run got and how to repeat it, and draws their learning "
-        "curves. Runs may be unfinished; collecting again adds new results.",
+        "curves. results.csv has all numbers, one in every row. Runs may be unfinished; "
+        "collecting again adds new results.",
     )
     collect.add_argument(
         "runs",
@@ -42,7 +45,23 @@ def _collect(parsed: argparse.Namespace) -> int:
         came = "finished" if run.is_finished else f"{run.frames:,} of {run.frames_to_play:,} frames"
         print(f"{run.path.name}: {came}, {num_new} new results")
     _draw(parsed.out)
+    _tabulate(parsed.out)
     return 0
+
+
+def _tabulate(out: Path) -> None:
+    """Writes all numbers of the collection as one table, for other programs."""
+    from ezgreedy.results.field_names import tidy_table
+    from ezgreedy.results.runs import RESULTS_FILE, read_run, run_directories
+    from ezgreedy.results.store import read_results, write_text_atomically
+
+    rows = []
+    for directory in run_directories(out):
+        run, results = read_run(directory), directory / RESULTS_FILE
+        records = read_results(results) if results.exists() else []
+        rows.append(((directory.name, run.agent, run.game, run.seed), records))
+    write_text_atomically(out / _TABLE, tidy_table(rows))
+    print(f"wrote {out / _TABLE}")
 
 
 def _draw(out: Path) -> None:

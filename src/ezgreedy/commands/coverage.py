@@ -10,7 +10,7 @@ import importlib.util
 import json
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -20,6 +20,7 @@ from ezgreedy import requirements as require
 from ezgreedy.commands.help_text import DefaultsShown
 from ezgreedy.commands.imports import add_import_option
 from ezgreedy.commands.named_policies import NamedPolicy, named_policy
+from ezgreedy.commands.parsing import whole_number
 from ezgreedy.exploration.durations import Zeta
 from ezgreedy.packages import require_installed
 
@@ -126,8 +127,8 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         "with it, or MODULE:NAME for your own, called with num_actions, epsilon, lanes and seed; "
         "repeatable (default: ez and eps)",
     )
-    add("--steps", type=int, default=defaults.steps, help="steps of each trial")
-    add("--trials", type=int, default=defaults.trials, help="trials to average")
+    add("--steps", type=whole_number, default=defaults.steps, help="steps of each trial")
+    add("--trials", type=whole_number, default=defaults.trials, help="trials to average")
     add("--bins", type=int, default=defaults.bins, help="bins along each continuous dimension")
     add(
         "--range",
@@ -184,14 +185,15 @@ def run(parsed: argparse.Namespace) -> int:
         "settings": asdict(settings),
         "cells": asdict(bins),
         **numbers,
+        "titles": {policy.name: policy.title for policy in policies},
         "seconds": round(time.monotonic() - began, 2),
     }
-    titles = {policy.name: policy.title for policy in policies}
     named = {policy.slug: results[policy.name] for policy in policies}
     slug_titles = {policy.slug: policy.title for policy in policies}
     files = _write(parsed.out, (named, slug_titles), layout, summary)
-    print(_comparison(settings, results, numbers, titles))
+    print(_comparison(settings, results, numbers, summary["titles"]))
     print("\n" + "\n".join(f"wrote {file}" for file in files))
+    print(f"one page of it: ezgreedy report {parsed.out}")
     return 0
 
 
@@ -332,20 +334,20 @@ def _numbers(results: "dict[str, FirstVisitTimes]", settings: CoverageSettings) 
         }
         for name, result in results.items()
     }
-    reference = _reference(results)
+    against = reference(results)
     comparison = {
-        f"mean_first_visit_{name}_over_{reference}": ratio_interval(
-            result.trial_means(), results[reference].trial_means()
+        f"mean_first_visit_{name}_over_{against}": ratio_interval(
+            result.trial_means(), results[against].trial_means()
         )._asdict()
         for name, result in results.items()
-        if name != reference
+        if name != against
     }
     return {"policies": policies, "comparison": comparison, "interval_level": 0.95}
 
 
-def _reference(results: "dict[str, FirstVisitTimes]") -> str:
+def reference(policies: Mapping[str, Any]) -> str:
     """What the others are compared with: ε-greedy, or else the policy named first."""
-    return "eps" if "eps" in results else next(iter(results))
+    return "eps" if "eps" in policies else next(iter(policies))
 
 
 def _comparison(
@@ -358,35 +360,41 @@ def _comparison(
     wide = max(len(title) for title in titles.values()) + 2
     cells = next(iter(results.values())).first.shape[1]
     lines = [
-        f"{settings.environment}: {settings.trials} trials of {settings.steps} steps, "
-        f"{cells} cells, ε = {settings.epsilon:g}",
+        f"{settings.environment}: {described(asdict(settings), cells)}",
         "",
         f"{'':<{wide}}{'mean steps to first visit':>30}{'cells never visited':>30}",
     ]
     for name in results:
         found = numbers["policies"][name]
-        first = _shown(found["mean_first_visit"], "{:,.0f}")
-        never = _shown(found["never_visited"], "{:.1%}")
+        first = shown(found["mean_first_visit"], "{:,.0f}")
+        never = shown(found["never_visited"], "{:.1%}")
         lines.append(f"{titles[name]:<{wide}}{first:>30}{never:>30}")
-    reference = _reference(results)
-    others = [name for name in results if name != reference]
+    others = [name for name in results if name != reference(results)]
     for name, ratio in zip(others, numbers["comparison"].values(), strict=True):
-        verdict = _verdict(ratio, titles[name], titles[reference])
-        lines += ["", f"{titles[name]} / {titles[reference]}: {_shown(ratio, '{:.3f}')}, {verdict}"]
+        lines += ["", compared(ratio, titles[name], titles[reference(results)])]
     few = "; for one trial they are meaningless" if settings.trials == 1 else ""
     lines.append(f"[ ] are 95 % t intervals over trials{few}")
     return "\n".join(lines)
 
 
-def _shown(interval: dict[str, float], form: str) -> str:
+def described(settings: Mapping[str, Any], cells: int) -> str:
+    """What was run, in words."""
+    run = f"{settings['trials']} trials of {settings['steps']} steps"
+    return f"{run}, {cells} cells, ε = {settings['epsilon']:g}"
+
+
+def shown(interval: Mapping[str, float], form: str) -> str:
+    """An interval in words, its numbers in this form."""
     value, low, high = (form.format(interval[key]) for key in ("value", "low", "high"))
     return f"{value} [{low}, {high}]"
 
 
-def _verdict(ratio: dict[str, float], title: str, reference: str) -> str:
+def compared(ratio: Mapping[str, float], title: str, other: str) -> str:
+    """A ratio of mean first visits in words, with the policy that covers sooner."""
+    told = f"{title} / {other}: {shown(ratio, '{:.3f}')}"
     if ratio["high"] < 1.0:
-        return f"{title} covers sooner"
-    return f"{reference} covers sooner" if ratio["low"] > 1.0 else "no clear difference"
+        return f"{told}, {title} covers sooner"
+    return f"{told}, {f'{other} covers sooner' if ratio['low'] > 1.0 else 'no clear difference'}"
 
 
 def _write(

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from importlib import metadata
 
 from ezgreedy import __version__
+from ezgreedy.packages import install_command
 
 _TIME_LIMIT = 180  # seconds for each trial
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -98,6 +99,7 @@ PARTS = (
         "sb3", "stable_baselines3", "stable-baselines3", "adapter", "import ezgreedy.adapters.sb3"
     ),
     Part("torchrl", "torchrl", "torchrl", "adapter", "import ezgreedy.adapters.torchrl"),
+    Part("completion", "argcomplete", "argcomplete", "the tab key", "import argcomplete"),
     Part("docs", "sphinx", "sphinx", "the documentation site", "import sphinx, myst_nb, furo"),
 )
 
@@ -125,8 +127,7 @@ def _doctor(parsed: argparse.Namespace) -> int:
 def _examine(part: Part) -> bool:
     """Reports on one part; returns whether it is there and does not work."""
     if importlib.util.find_spec(part.module) is None:
-        way = f"pip install 'ezgreedy[{part.extra}]' (from a checkout: '.[{part.extra}]')"
-        _report("–", part.package, part.use, f"missing: {way}")
+        _report("–", part.package, part.use, f"missing: {install_command(part.extra)}")
         return False
     said, reason = _tried([sys.executable, "-c", part.trial])
     version = metadata.version(part.package)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ezgreedy.commands.imports import add_import_option
+from ezgreedy.commands.parsing import whole_number
 from ezgreedy.commands.train import add_device_option, require_packages
 
 
@@ -20,7 +21,7 @@ def add_parsers(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     )
     _add_run(evaluate)
     evaluate.add_argument(
-        "--frames", type=int, metavar="N", help="frames to play (default: as in the run)"
+        "--frames", type=whole_number, metavar="N", help="frames to play (default: as in the run)"
     )
     evaluate.add_argument(
         "--number",
@@ -45,7 +46,7 @@ def add_parsers(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     )
     watch.add_argument(
         "--steps",
-        type=int,
+        type=whole_number,
         default=500,
         metavar="N",
         help="number of actions to show (default: 500)",

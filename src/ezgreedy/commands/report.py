@@ -3,6 +3,7 @@
 import argparse
 from pathlib import Path
 
+from ezgreedy import requirements as require
 from ezgreedy.commands.targets import check_target, write_pages
 from ezgreedy.packages import require_installed
 
@@ -17,14 +18,15 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         help="build a page of verdicts, figures and numbers",
         description="Builds one self-contained HTML page, or a Markdown document, or both, from "
         "any mix of the summaries of `ezgreedy reproduce --out OUT`, the runs of `ezgreedy train` "
-        "and `ezgreedy sweep`, and the collections of `ezgreedy collect`.",
+        "and `ezgreedy sweep`, and the collections of `ezgreedy collect`. Directories of `ezgreedy "
+        "coverage` give a page of their own.",
     )
     report.add_argument(
         "out",
         type=Path,
         nargs="+",
         metavar="OUT",
-        help="directory of experiments or runs, or a run",
+        help="directory of experiments or runs, a run, or a directory of `ezgreedy coverage`",
     )
     report.add_argument(
         "--to",
@@ -44,6 +46,12 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 
 
 def _report(parsed: argparse.Namespace) -> int:
+    require_installed("report", ("scipy", "jinja2", "matplotlib", "plotly"), "study")
+    from ezgreedy.commands.coverage_page import is_coverage
+
+    coverages = [path for path in parsed.out if is_coverage(path)]
+    if coverages:
+        return _report_coverage(parsed, coverages)
     from ezgreedy.report import study
 
     found = study.read_study(*parsed.out)
@@ -56,11 +64,27 @@ def _report(parsed: argparse.Namespace) -> int:
             check_target("--markdown", path, ".md", MARK, _REPLACED)
             texts[path] = text
     if parsed.to is not None or parsed.markdown is None:
-        require_installed("report", ("jinja2", "matplotlib", "plotly"), "study")
         from ezgreedy.report import page
 
         target = parsed.out[0] / _PAGE_NAME if parsed.to is None else parsed.to
         check_target("--to", target, ".html", page.MARK, _REPLACED)
         texts[target] = page.page(found)
     write_pages(texts)
+    return 0
+
+
+def _report_coverage(parsed: argparse.Namespace, coverages: list[Path]) -> int:
+    from ezgreedy.commands import coverage_page
+
+    others = [str(path) for path in parsed.out if path not in coverages]
+    if others:
+        rule = "all be directories of `ezgreedy coverage` if one of them is"
+        raise require.refuse("OUT", rule, others[0])
+    if parsed.markdown is not None:
+        raise require.refuse(
+            "--markdown", "be left out for `ezgreedy coverage`", str(parsed.markdown)
+        )
+    target = coverages[0] / _PAGE_NAME if parsed.to is None else parsed.to
+    check_target("--to", target, ".html", coverage_page.MARK, _REPLACED)
+    write_pages({target: coverage_page.coverage_page(coverages)})
     return 0

@@ -11,12 +11,14 @@ from typing import Any
 from ezgreedy import requirements as require
 from ezgreedy.agents.registry import scales
 from ezgreedy.commands.imports import add_import_option
+from ezgreedy.commands.parsing import whole_number
 from ezgreedy.commands.reproduce import num_cores
 from ezgreedy.commands.train import (
     add_checkpoint_options,
     note_missing_scores,
     require_packages,
 )
+from ezgreedy.games.registry import full_name
 from ezgreedy.named_settings import HOW_TO_SET
 from ezgreedy.sweeps.definitions import sweeps
 
@@ -48,7 +50,9 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     sweep.add_argument("--games", metavar="A,B", help="games, instead of the sweep's")
     sweep.add_argument("--agents", metavar="A,B", help="agents, instead of the sweep's")
     sweep.add_argument("--seeds", type=int, metavar="N", help="number of seeds (0 to N - 1)")
-    sweep.add_argument("--frames", type=int, metavar="N", help="emulator frames of each run")
+    sweep.add_argument(
+        "--frames", type=whole_number, metavar="N", help="emulator frames of each run"
+    )
     sweep.add_argument(
         "--scale",
         metavar="SCALE",
@@ -225,7 +229,7 @@ def _games(text: str | None, own: Sequence[str]) -> tuple[str, ...] | None:
     """Games by name; in the minatar sweep, breakout means minatar/breakout."""
     names = _names(text)
     full = {name.rpartition("/")[2]: name for name in own}
-    return None if names is None else tuple(full.get(name, name) for name in names)
+    return None if names is None else tuple(full.get(name, full_name(name)) for name in names)
 
 
 def _names(text: str | None) -> tuple[str, ...] | None:

@@ -9,7 +9,8 @@ from typing import Any
 from ezgreedy import requirements as require
 from ezgreedy.agents.registry import agents, scales
 from ezgreedy.commands.imports import add_import_option
-from ezgreedy.games.registry import families
+from ezgreedy.commands.parsing import whole_number
+from ezgreedy.games.registry import families, full_name
 from ezgreedy.named_settings import HOW_TO_SET, split_change
 from ezgreedy.packages import require_installed
 
@@ -43,7 +44,7 @@ def add_parsers(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     )
     train.add_argument(
         "--frames",
-        type=int,
+        type=whole_number,
         metavar="N",
         help="emulator frames to play (default: the scale's)",
     )
@@ -79,6 +80,13 @@ def add_parsers(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
         "damaged checkpoint is reported and the previous one used.",
     )
     resume.add_argument("directory", type=Path, metavar="RUN", help="directory of a run")
+    resume.add_argument(
+        "--frames",
+        type=whole_number,
+        metavar="N",
+        help="play on to this many frames in all (default: as before); a finished run needs the "
+        "replay that train --keep-replay keeps",
+    )
     add_device_option(resume)
     add_import_option(resume)
     _add_drive_options(resume)
@@ -200,6 +208,7 @@ def _add_evaluation_options(
 
 def _train(parsed: argparse.Namespace) -> int:
     require_packages("train")
+    parsed.game = known_game(parsed.game)
     changes = _fleet_changes(parsed)
     if parsed.engine == "ray":
         from ezgreedy.fleet.fleet_settings import FleetSettings
@@ -231,10 +240,12 @@ def _resume(parsed: argparse.Namespace) -> int:
     if is_fleet_run(parsed.directory):
         if parsed.device is not None:
             raise ValueError("--device must come with a run of --engine embedded")
+        if parsed.frames is not None:
+            raise ValueError("--frames must come with a run of --engine embedded")
         return resume_fleet(parsed.directory, _options(parsed), **changes)
     for name in changes:
         raise ValueError(f"--{name.replace('_', '-')} must come with a run of --engine ray")
-    return resume(parsed.directory, _options(parsed), parsed.device)
+    return resume(parsed.directory, _options(parsed), parsed.device, parsed.frames)
 
 
 def _fleet_changes(parsed: argparse.Namespace) -> dict[str, Any]:
@@ -257,14 +268,40 @@ def _settings(parsed: argparse.Namespace) -> Any:
     from ezgreedy.agents.registry import run_of
     from ezgreedy.runs.settings_codec import with_setting
 
-    settings = replace(run_of(parsed.agent, parsed.scale, parsed.game), seed=parsed.seed)
+    whole = run_of(parsed.agent, parsed.scale, parsed.game)
+    settings = replace(whole, seed=parsed.seed)
     if parsed.frames is not None:
         settings = replace(settings, frames=parsed.frames)
     if parsed.device is not None:
         settings = replace(settings, device=parsed.device)
     for change in parsed.changes:
         settings = with_setting(settings, *split_change(change))
+    if not parsed.quiet:
+        _note_shortened(settings, whole.frames)
     return settings
+
+
+def known_game(name: str) -> str:
+    """The name of a game here, from any usual spelling; says so if it is another."""
+    known = full_name(name)
+    if known != name:
+        print(f"{name} is played as {known}; protocol.* are its settings (see --set)")
+    return known
+
+
+def _note_shortened(settings: Any, whole: int) -> None:
+    """Says what a run keeps of its scale if it is much shorter than the whole."""
+    if settings.frames >= whole / 2:
+        return
+    from ezgreedy.named_settings import written
+
+    kept = [f"evaluation.frames={settings.evaluation.frames}"]
+    if hasattr(settings.agent, "epsilon"):
+        kept.insert(0, f"agent.epsilon='{written(settings.agent.epsilon)}'")
+    print(
+        f"{settings.frames:,} frames are {settings.frames / whole:.1%} of this scale's {whole:,}, "
+        f"and nothing else is shortened: {', '.join(kept)} (--set changes them)"
+    )
 
 
 def note_missing_scores(scale: str, games: Sequence[str]) -> None:

@@ -144,7 +144,7 @@ class FleetTraining(Trainable):
 
     def report(self) -> dict[str, Any]:
         """Report on the time since the last report, as a line of results."""
-        measured = {"explored_share": self._plays.take_explored()}
+        measured = self._plays.take_explored().measured()
         measured |= self.updates.take_means()
         measured["windows"] = float(self.limiter.num_inserted)
         measured["updates"] = float(self.num_updates)

@@ -53,10 +53,10 @@ class Plays:
         self._explored = Explored(0, 0)  # since it was last taken
         weights.has_come = self._feed
 
-    def take_explored(self) -> float:
-        """Share of exploratory steps since the last call."""
+    def take_explored(self) -> Explored:
+        """How much was explored since the last call."""
         explored, self._explored = self._explored, Explored(0, 0)
-        return explored.share
+        return explored
 
     def begin(self, number: int) -> None:
         """Let an actor play that has started, or started again.

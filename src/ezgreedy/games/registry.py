@@ -1,5 +1,7 @@
 """Which kinds of games are there? The one place that knows; see `plugins` to add your own."""
 
+import re
+
 import numpy as np
 
 from ezgreedy import plugins
@@ -9,6 +11,9 @@ from ezgreedy.games.atari import emulator
 from ezgreedy.games.environment import Environment
 from ezgreedy.games.family import GameFamily
 from ezgreedy.games.protocol import Protocol
+
+# What Gymnasium's and Gym's ids add to the name of a game.
+_SPELLINGS = r"^ALE/|(NoFrameskip|Deterministic)?-v\d+$"
 
 _families: dict[str, GameFamily] = {
     family.name: family
@@ -45,6 +50,20 @@ def family_of(game: str) -> GameFamily:
             if family.has_prefix and game.startswith(family.prefix):
                 return family
     return emulator.FAMILY
+
+
+def full_name(game: str) -> str:
+    """The name under which a game is known here, from any usual spelling.
+
+    Breakout is also breakout, ALE/Breakout-v5 and BreakoutNoFrameskip-v4; minatar/breakout is also
+    MinAtar/Breakout-v1. Other names are returned as they are.
+    """
+    for family in families():
+        known = {name.lower().replace("_", ""): name for name in family.games()}
+        plain = re.sub(_SPELLINGS, "", game).lower().replace("_", "")
+        if plain in known:
+            return known[plain]
+    return game
 
 
 def make(name: str, protocol: Protocol | None = None, *, rng: np.random.Generator) -> Environment:

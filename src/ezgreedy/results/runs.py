@@ -164,25 +164,28 @@ def run_directories(source: Path) -> list[Path]:
     if (source / SWEEP_FILE).exists():
         source = source / SWEEP_RUNS
     places = [source, *(path.parent for path in sorted(source.glob(f"*/{COLLECTION_FILE}")))]
+    places += [path.parent / SWEEP_RUNS for path in sorted(source.glob(f"*/{SWEEP_FILE}"))]
     return [path.parent for place in places for path in sorted(place.glob(f"*/{CONFIG_FILE}"))]
 
 
 def not_begun(source: Path) -> dict[str, list[tuple[str, int]]]:
-    """Game and seed, by agent, of the runs of a sweep that have no directory yet.
+    """Game and seed, by agent, of the runs of sweeps that have no directory yet.
 
-    Empty if the directory is not a sweep. An agent with another duration law is named by both.
+    Empty if the directory neither is a sweep nor holds any. An agent with another duration law is
+    named by both.
     """
-    if not (source / SWEEP_FILE).exists():
-        return {}
-    planned = read_mapping(source / SWEEP_FILE).get("runs", {})
+    is_sweep = (source / SWEEP_FILE).exists()
+    files = [source / SWEEP_FILE] if is_sweep else sorted(source.glob(f"*/{SWEEP_FILE}"))
     absent: dict[str, list[tuple[str, int]]] = {}
-    try:
-        for name, entry in planned.items():
-            if not (source / SWEEP_RUNS / name / CONFIG_FILE).exists():
-                agent = " ".join(word for word in (entry["agent"], entry["variant"]) if word)
-                absent.setdefault(agent, []).append((entry["game"], entry["seed"]))
-    except (KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"{source / SWEEP_FILE} was not made by ezgreedy sweep") from error
+    for file in files:
+        planned = read_mapping(file).get("runs", {})
+        try:
+            for name, entry in planned.items():
+                if not (file.parent / SWEEP_RUNS / name / CONFIG_FILE).exists():
+                    agent = " ".join(word for word in (entry["agent"], entry["variant"]) if word)
+                    absent.setdefault(agent, []).append((entry["game"], entry["seed"]))
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"{file} was not made by ezgreedy sweep") from error
     return absent
 
 

@@ -4,7 +4,7 @@ Every engine keeps a `Ledger`. Only this decides when an evaluation or a report 
 their lines of results.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,18 +26,21 @@ class Ledger:
         self.num_evaluations = 0  # including those left out
         self.num_reports = 0
         self.returns: list[float] = []  # episodes finished since the last report
+        self.lengths: list[int] = []  # in frames, of the same episodes, if they are known
         self._notices: list[str] = []
         self._has_warned = False  # about measurements; again in a resumed process
 
-    def add(self, frames: int, returns: list[float]) -> None:
+    def add(self, frames: int, returns: Sequence[float], lengths: Sequence[int] = ()) -> None:
         """Count frames and finished episodes.
 
         Args:
             frames: number of frames.
             returns: raw returns of finished episodes.
+            lengths: frames of finished episodes; empty if they are not known.
         """
         self.frames += frames
         self.returns += returns
+        self.lengths += lengths
 
     @property
     def is_finished(self) -> bool:
@@ -86,10 +89,13 @@ class Ledger:
         """
         self.num_reports += 1
         returns, self.returns = self.returns, []
+        lengths, self.lengths = self.lengths, []
         record: dict[str, Any] = {"kind": "training", "frames": self.frames}
         record["episodes"] = len(returns)
         if returns:
             record["mean_return"] = float(np.mean(returns))
+        if lengths:
+            record["mean_length"] = float(np.mean(lengths))
         if not self._has_warned and (warning := self._settings.agent.warning(measured)):
             self._notices.append(warning)
             self._has_warned = True
@@ -107,6 +113,7 @@ class Ledger:
             "num_evaluations": self.num_evaluations,
             "num_reports": self.num_reports,
             "returns": list(self.returns),
+            "lengths": list(self.lengths),
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -115,3 +122,4 @@ class Ledger:
         self.num_evaluations = int(state["num_evaluations"])
         self.num_reports = int(state["num_reports"])
         self.returns = list(state["returns"])
+        self.lengths = list(state.get("lengths", ()))  # earlier versions did not count them

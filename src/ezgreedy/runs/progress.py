@@ -10,17 +10,18 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol
 
+from ezgreedy.results.field_names import FRAMES_PER_SECOND, STEPS_PER_SECOND, named_numbers
 from ezgreedy.runs.pace import RecentSpeed
 from ezgreedy.runs.progress_bar import ProgressBar
 
 _SECONDS_BETWEEN_MOVES = 0.5
 
-# Names that other libraries use for the same numbers.
-_TAGS = {
-    ("training", "mean_return"): "charts/episodic_return",
-    ("evaluation", "mean_return"): "evaluation/mean_return",
-    ("evaluation", "episodes"): "evaluation/episodes",
-    ("training", "explored_share"): "explore/fraction",
+# What the progress line shows of a report.
+_SHOWN = {
+    "mean_return": "return {:,.1f}",
+    "loss": "loss {:.3g}",
+    "epsilon": "ε {:.2g}",
+    "explored_share": "{:.1%} exploratory",
 }
 
 
@@ -57,7 +58,7 @@ class Bar:
         self._begun, self._last_move = begun, time.monotonic()
         self._speed = RecentSpeed(begun, self._last_move)
         self._evaluation: str = ""
-        self._share: str = ""
+        self._report: str = ""
         self._status: str = ""
 
     def see_progress(self, frames: int) -> None:
@@ -66,20 +67,24 @@ class Bar:
         if now - self._last_move < _SECONDS_BETWEEN_MOVES:
             return
         self._last_move = now
-        news = ", ".join(part for part in (self._evaluation, self._share, self._status) if part)
+        news = ", ".join(part for part in (self._report, self._evaluation, self._status) if part)
         self._bar.show(frames, self._speed.see(frames, now), news)
 
     def see_record(self, record: dict[str, Any]) -> None:
-        """Shows the last evaluation and the share of exploratory steps."""
+        """Shows the last evaluation and the last report."""
         if record["kind"] == "evaluation":
-            self._evaluation = f"evaluation {record['mean_return']:,.1f}"
+            at = f"at {record['frames']:,} frames"
+            self._evaluation = f"evaluation {record['mean_return']:,.1f} {at}"
+            # The time that it took says nothing about the speed of training.
+            self._speed = RecentSpeed(record["frames"], time.monotonic())
             over = f"{record['episodes']} episodes"
             if not record["episodes"]:
                 over = f"{len(record['unfinished'])} unfinished episodes"
             found = f"{record['mean_return']:,.2f} over {over}"
-            self._tell(f"evaluation at {record['frames']:,} frames: {found}")
-        elif "explored_share" in record:
-            self._share = f"{record['explored_share']:.1%} exploratory"
+            self.tell(f"evaluation {at}: {found}")
+        else:
+            shown = [form.format(record[name]) for name, form in _SHOWN.items() if name in record]
+            self._report = ", ".join(shown)
 
     def see_status(self, status: Mapping[str, float], frames: int) -> None:
         """Shows rates, queues, waiting times and live actors next to the speed."""
@@ -96,7 +101,8 @@ class Bar:
         """Writes a separate line, even if quiet."""
         self._bar.say(f"{self._label}: {text}")
 
-    def _tell(self, text: str) -> None:
+    def tell(self, text: str) -> None:
+        """Writes a separate line, unless quiet."""
         if not self._is_quiet:
             self.say(text)
 
@@ -119,13 +125,15 @@ class TensorBoard:
 
     Args:
         directory: directory of the files.
-        frames: frame at which the run continues; later frames in earlier files are hidden.
+        first_frame: first frame to be written; this and later frames in earlier files are hidden.
+        frame_skip: frames that one action lasts.
     """
 
-    def __init__(self, directory: Path, frames: int) -> None:
+    def __init__(self, directory: Path, first_frame: int, frame_skip: int = 1) -> None:
         from tensorboardX import SummaryWriter
 
-        self._writer = SummaryWriter(str(directory), purge_step=frames)
+        self._writer = SummaryWriter(str(directory), purge_step=first_frame)
+        self._frame_skip = frame_skip
         self._seen: tuple[float, int] | None = None
 
     def see_progress(self, frames: int) -> None:
@@ -134,15 +142,14 @@ class TensorBoard:
     def see_record(self, record: dict[str, Any]) -> None:
         """Writes every number of the record at its frame."""
         kind, frames = record["kind"], record["frames"]
-        for name, value in record.items():
-            if name != "frames" and isinstance(value, (int, float)):
-                tag = _TAGS.get((kind, name), f"{kind}/{name}")
-                self._writer.add_scalar(tag, value, frames)
+        for tag, value in named_numbers(record).items():
+            self._writer.add_scalar(tag, value, frames)
         if kind == "training":
             now = time.monotonic()
             if self._seen is not None and now > self._seen[0]:
                 speed = (frames - self._seen[1]) / (now - self._seen[0])
-                self._writer.add_scalar("charts/frames_per_second", speed, frames)
+                self._writer.add_scalar(FRAMES_PER_SECOND, speed, frames)
+                self._writer.add_scalar(STEPS_PER_SECOND, speed / self._frame_skip, frames)
             self._seen = (now, frames)
 
     def see_status(self, status: Mapping[str, float], frames: int) -> None:

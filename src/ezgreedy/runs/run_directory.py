@@ -91,8 +91,14 @@ class RunDirectory:
         return settings
 
     def checkpoint_store(self) -> Checkpoints:
-        """The run's checkpoints, on whichever device they were made."""
-        return Checkpoints(self.checkpoints, self.identity(), free=("device",))
+        """The run's checkpoints, on whichever device and of however many frames."""
+        return Checkpoints(self.checkpoints, self.identity(), free=("device", "frames"))
+
+    def extend(self, frames: int) -> None:
+        """Lets the run play on to this many frames; nothing else about it changes."""
+        config = self._read_config()
+        config["settings"]["frames"] = frames
+        write_json_atomically(self.config, config)
 
     def write_status(self, state: str, **details: Any) -> None:
         """Writes the status of the run; readers see either the old status or the new one."""

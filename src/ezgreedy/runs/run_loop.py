@@ -8,7 +8,7 @@ length and continues, so an interrupted run ends with the same bytes as an unint
 import contextlib
 import shutil
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from ezgreedy.agents.run_settings import RunSettings
 from ezgreedy.checkpoints.state_tree import NotFiniteStateError
 from ezgreedy.checkpoints.store import Checkpoints, Loaded
 from ezgreedy.learning.gradients import NotFiniteError
-from ezgreedy.results.store import ResultLog
+from ezgreedy.results.store import ResultLog, read_results
 from ezgreedy.runs.interruption import Interruption
 from ezgreedy.runs.output_paths import require_apart
 from ezgreedy.runs.pace import SavingPace
@@ -71,7 +71,12 @@ def train(directory: Path, settings: RunSettings, options: DriveOptions | None =
     return drive(place, training, options or DriveOptions())
 
 
-def resume(directory: Path, options: DriveOptions | None = None, device: str | None = None) -> int:
+def resume(
+    directory: Path,
+    options: DriveOptions | None = None,
+    device: str | None = None,
+    frames: int | None = None,
+) -> int:
     """Resumes a run and trains to the end; returns the exit code.
 
     Args:
@@ -79,12 +84,18 @@ def resume(directory: Path, options: DriveOptions | None = None, device: str | N
         options: checkpoints and output.
         device: device of the networks; None for the one that the run started on. Another kind of
             device computes the same numbers only up to rounding.
+        frames: frames to play in all, at least as many as now; None for the run's own.
     """
     place = RunDirectory(directory)
     settings = place.settings(device)
     require_device(settings)
     require_nobody_else(place)
+    if frames is not None:
+        require.integer("--frames", frames, least=settings.frames)
+        settings = replace(settings, frames=frames)
     require_not_longer(place, settings)
+    if frames is not None:
+        place.extend(frames)
     return drive(place, Training(settings), options or DriveOptions(), resumes=True)
 
 
@@ -95,7 +106,10 @@ def require_not_longer(place: RunDirectory, settings: RunSettings) -> None:
         return
     most = status["frames_to_play"]
     if settings.frames > most:
-        rule = f"be at most {most}: {place.path} finished and dropped its replay"
+        rule = (
+            f"be at most {most}: {place.path} finished and dropped its replay "
+            "(train --keep-replay keeps it)"
+        )
         raise require.refuse("frames", rule, settings.frames)
 
 
@@ -138,7 +152,8 @@ def drive(
         settings = training.settings
         label = f"{settings.agent.name} on {settings.game}"
         bar = Bar(label, settings.frames, training.frames, is_quiet=options.is_quiet)
-        board = TensorBoard(place.tensorboard, training.frames)
+        first = _first_new_frame(place, training.frames)
+        board = TensorBoard(place.tensorboard, first, settings.protocol.frame_skip)
         run = _Run(place, training, log, checkpoints, [bar, board], interruption)
         run.num_saves = saves
         with bar:
@@ -147,7 +162,10 @@ def drive(
             if resumes:
                 bar.say(f"continuing at {training.frames:,} of {settings.frames:,} frames")
             try:
-                return run.to_the_end(options)
+                code = run.to_the_end(options)
+                if code == 0:
+                    bar.tell(_closing_words(place, training.frames))
+                return code
             except (NotFiniteError, NotFiniteStateError, FailedTrainingError) as error:
                 place.write_status(FAILED, frames=training.frames, reason=str(error))
                 bar.say(f"stopped at frame {training.frames:,}, seed {settings.seed}: {error}")
@@ -160,6 +178,28 @@ def drive(
                 raise
             finally:
                 board.close()
+
+
+def _first_new_frame(place: RunDirectory, frames: int) -> int:
+    """The first frame whose results are still to be written, if a run continues at `frames`.
+
+    A run that paused or ended has written those of its last frame.
+    """
+    records = read_results(place.results) if place.results.exists() else []
+    return frames + any(record["frames"] == frames for record in records)
+
+
+def _closing_words(place: RunDirectory, frames: int) -> str:
+    scores = [
+        f", evaluation {record['mean_return']:,.2f}"
+        for record in read_results(place.results)
+        if record["kind"] == "evaluation"
+    ]
+    last = scores[-1] if scores else ""
+    return (
+        f"finished {frames:,} frames{last}; ezgreedy watch {place.path} shows the agent, "
+        f"ezgreedy report {place.path} its curves"
+    )
 
 
 def _note_end(place: RunDirectory, state: str, frames: int, reason: str) -> None:

@@ -46,7 +46,7 @@ class Training(Trainable):
     def step(self) -> LaneSteps:
         """Take one action in every lane, and make the updates that are due."""
         steps = self.play.step()
-        self.ledger.add(self._frames.take(), self._returns.take())
+        self.ledger.add(self._frames.take(), self._returns.take(), self._returns.take_lengths())
         return steps
 
     def _require_finite(self, steps: LaneSteps) -> None:

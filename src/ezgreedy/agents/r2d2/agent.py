@@ -92,7 +92,7 @@ class R2D2:
 
     def measurements(self) -> dict[str, float]:
         """Means over the updates, and the share of exploration, since the last call."""
-        measured = {"explored_share": self._explored.take().share}
+        measured = self._explored.measurements()
         measured |= {name: mean.take() for name, mean in self._means.items() if mean.count}
         measured |= self.learning.measurements()
         measured["windows"] = float(self.replay.num_windows)

@@ -119,7 +119,7 @@ class Rainbow:
 
     def measurements(self) -> dict[str, float]:
         """Means over the updates since the last call, and the share of exploration since then."""
-        measured = {"explored_share": self._explored.take().share}
+        measured = self._explored.measurements()
         if self._losses.count:
             measured["loss"] = self._losses.take()
             measured["gradient_norm"] = self._gradient_norms.take()

@@ -1,0 +1,52 @@
+"""How is the command line read? Misspelt words get suggestions, and 1e6 is a number."""
+
+import argparse
+from collections.abc import Sequence
+from decimal import Decimal, InvalidOperation
+from typing import Any, NoReturn
+
+from ezgreedy import requirements as require
+
+_MOST_DIGITS = 19
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors are one line and suggest the nearest command or option."""
+
+    def parse_known_args(  # type: ignore[override]  # argparse has an overload per namespace
+        self, args: Sequence[str] | None = None, namespace: Any = None
+    ) -> tuple[Any, list[str]]:
+        """As in argparse, but a command refuses what it does not know."""
+        parsed, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            self.error(f"unknown argument {unknown[0]}{self._near(unknown[0])}")
+        return parsed, unknown
+
+    def error(self, message: str) -> NoReturn:
+        """Ends the process with one line and exit code 2."""
+        self.exit(2, f"{self.prog}: {message}; {self.prog} --help explains\n")
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is None or value in action.choices:
+            return
+        known = [str(choice) for choice in action.choices]
+        rule = f"must be one of {', '.join(known)}{require.near(str(value), known)}"
+        raise argparse.ArgumentError(action, f"{rule}; got {value!r}")
+
+    def _near(self, word: str) -> str:
+        """A suggestion for an unknown option; "" for other words."""
+        options = [name for name in self._option_string_actions if name.startswith("--")]
+        return require.near(word.partition("=")[0], options) if word.startswith("-") else ""
+
+
+def whole_number(text: str) -> int:
+    """A whole number, also as 1e6 or 2_000_000."""
+    try:
+        number = Decimal(text)
+    except InvalidOperation:
+        number = Decimal("NaN")
+    if not number.is_finite() or number.adjusted() >= _MOST_DIGITS or number != int(number):
+        raise argparse.ArgumentTypeError(
+            f"must be a whole number, such as 2000000, 2_000_000 or 2e6; got {text!r}"
+        )
+    return int(number)

@@ -1,0 +1,65 @@
+"""`ezgreedy report` on what `ezgreedy coverage` wrote: one page of numbers and maps."""
+
+import base64
+import json
+import re
+
+import html5lib
+import pytest
+
+from ezgreedy.cli import main
+
+
+@pytest.fixture(scope="module")
+def covered(tmp_path_factory):
+    out = tmp_path_factory.mktemp("coverage") / "lake"
+    words = ["coverage", "FrozenLake-v1", "--policy", "ez", "--policy", "eps"]
+    assert main([*words, "--steps", "60", "--trials", "3", "--out", str(out)]) == 0
+    return out
+
+
+def test_the_page_has_the_numbers_the_comparison_and_every_map(covered, capsys):
+    assert main(["report", str(covered)]) == 0
+    assert f"wrote {covered / 'report.html'}" in capsys.readouterr().out
+    text = (covered / "report.html").read_text()
+    html5lib.HTMLParser(strict=True).parse(text)
+    summary = json.loads((covered / "coverage.json").read_text())
+    ratio = summary["comparison"]["mean_first_visit_ez_over_eps"]
+    assert f"εz-greedy / ε-greedy: {ratio['value']:.3f} [{ratio['low']:.3f}," in text
+    for found in summary["policies"].values():
+        assert f"<td>{found['mean_first_visit']['value']:,.0f} [" in text
+        assert f"<td>{found['never_visited']['value']:.1%} [" in text
+    shown = [base64.b64decode(data) for data in re.findall(r"base64,([^\"]+)", text)]
+    drawn = [(covered / name).read_bytes() for name in summary["files"] if name.endswith("svg")]
+    assert shown == drawn
+    assert len(drawn) >= 3
+    assert not re.search(r'(src|href)="(?!data:)', text)
+
+
+def test_it_is_made_again_and_may_go_elsewhere_or_cover_two(covered, tmp_path):
+    assert main(["report", str(covered)]) == 0
+    target = tmp_path / "two.html"
+    assert main(["report", str(covered), str(covered), "--to", str(target)]) == 0
+    assert target.read_text().count("<section>") == 2
+
+
+@pytest.mark.parametrize(
+    ("extra", "message"),
+    [
+        (["{other}"], "OUT must all be directories of `ezgreedy coverage` if one of them is"),
+        (["--markdown", "x.md"], "--markdown must be left out for `ezgreedy coverage`"),
+        (["--to", "{page}"], "--to must be a new file or an earlier report"),
+    ],
+)
+def test_what_it_cannot_do_is_refused(extra, message, covered, tmp_path, capsys):
+    (tmp_path / "page.html").write_text("precious")
+    words = [word.format(other=tmp_path, page=tmp_path / "page.html") for word in extra]
+    assert main(["report", str(covered), *words]) == 2
+    assert message in capsys.readouterr().err
+    assert (tmp_path / "page.html").read_text() == "precious"
+
+
+def test_a_damaged_summary_is_named(tmp_path, capsys):
+    (tmp_path / "coverage.json").write_text("{}")
+    assert main(["report", str(tmp_path)]) == 2
+    assert "coverage.json was not made by ezgreedy coverage" in capsys.readouterr().err
