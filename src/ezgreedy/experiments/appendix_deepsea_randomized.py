@@ -39,7 +39,7 @@ from ezgreedy.findings.intervals import (
     share_interval,
 )
 from ezgreedy.findings.judging import Side, above, all_of
-from ezgreedy.findings.panels import Panel
+from ezgreedy.findings.panels import Curve, Panel
 
 EFFECTS = ("randomised", "consistent")
 
@@ -148,9 +148,6 @@ def draw(settings: Settings, summary: Summary, directory: Path) -> list[Path]:
         axis.set_xticks([], minor=True)
         for line in axis.lines:
             line.set(marker="o", markersize=3.5)
-    learning.axes[0].axhline(
-        settings["num_episodes"], color=style.TEXT_COLOUR, linestyle=":", linewidth=1
-    )
     returns = curves.learning_curves(summary.panels[2:])
     with style.voice():
         for axis in returns.axes:
@@ -232,6 +229,7 @@ def _episodes_panel(settings: Settings, results: Results) -> Panel:
         lines.append(
             interval_curve(label, settings["sizes"], points, colours.POLICY_COLOURS[policy])
         )
+    sizes, limit = settings["sizes"], settings["num_episodes"]
     return Panel(
         "randomised effects",
         lines,
@@ -239,6 +237,8 @@ def _episodes_panel(settings: Settings, results: Results) -> Panel:
         y_label="episodes until learned (mean)",
         log_x=True,
         log_y=True,
+        references=[Curve("limit: not learned", [min(sizes), max(sizes)], [limit, limit])],
+        figure="learning",
     )
 
 
@@ -258,6 +258,7 @@ def _shares_panel(settings: Settings, results: Results) -> Panel:
         x_label="size N",
         y_label="share of runs",
         log_x=True,
+        figure="learning",
     )
 
 

@@ -26,7 +26,7 @@ from ezgreedy.figures import colours
 from ezgreedy.findings.claims import OURS, Claim, Number, Statement, Summary, names_with
 from ezgreedy.findings.intervals import mean_interval, ratio_interval, share_interval
 from ezgreedy.findings.judging import Side, above, below
-from ezgreedy.findings.panels import Panel
+from ezgreedy.findings.panels import Curve, Panel
 
 SETTINGS: dict[str, Any] = {
     # Paper: appendix, MountainCar, where it is about the sparse version
@@ -107,9 +107,6 @@ def draw(settings: Settings, summary: Summary, directory: Path) -> list[Path]:
 
     figure = curves.learning_curves(summary.panels, shares_legend=True)
     for axis in figure.axes:
-        axis.axhline(
-            settings["num_steps_solved"], color=style.TEXT_COLOUR, linestyle=":", linewidth=1
-        )
         axis.axvline(
             settings["most_episodes"] + 0.5, color=style.TEXT_COLOUR, linestyle=":", linewidth=1
         )
@@ -193,6 +190,8 @@ def _panels(settings: Settings, results: Results) -> list[Panel]:
         ("as printed", "ez"): colours.EZ_COLOUR,
         ("greedy", "eps"): colours.OTHER_COLOURS[0],
     }
+    limit = settings["num_steps_solved"]
+    solved = Curve(f"solved: {limit} steps", [1, episodes[-1]], [limit, limit])
     panels = []
     for order in settings["orders"]:
         lines = []
@@ -210,6 +209,8 @@ def _panels(settings: Settings, results: Results) -> list[Panel]:
                     x_label="episode",
                     y_label="steps to the goal",
                     log_y=True,
+                    references=[solved],
+                    figure="steps",
                 )
             )
     return panels
