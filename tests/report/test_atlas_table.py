@@ -52,6 +52,13 @@ DATA = {
 }
 
 
+def test_one_sentence_says_what_it_shows():
+    atlas = atlas_from_json(DATA)
+    assert atlas.sentence == (
+        f"Per step, εz-greedy with {LAW} finds more on 2 of 3 games and less on 1 at ε = 1."
+    )
+
+
 def test_games_stand_in_the_order_of_their_gain_with_what_is_decided_marked():
     atlas = atlas_from_json(DATA)
     (condition,) = atlas.conditions

@@ -26,6 +26,7 @@ _COLUMNS = {
 }
 _PAPERS = "μ = 2, n ≤ 10,000"  # the law to show first
 _DIFFERENCE = "more_"
+_PER_STEP = "more_reward_per_1000_steps"
 
 
 class Difference(NamedTuple):
@@ -56,7 +57,10 @@ class Condition(NamedTuple):
 
 
 class Atlas(NamedTuple):
-    """All conditions, with the same columns; `first` is the index of the one shown first."""
+    """All conditions, with the same columns; `first` is the index of the one shown first.
+
+    `sentence` says what it shows.
+    """
 
     columns: Sequence[str]
     conditions: Sequence[Condition]
@@ -64,6 +68,7 @@ class Atlas(NamedTuple):
     num_games: int
     num_seeds: int
     num_steps: int
+    sentence: str
 
 
 def atlas_from_json(data: Mapping[str, Any]) -> Atlas | None:
@@ -95,7 +100,20 @@ def atlas_from_json(data: Mapping[str, Any]) -> Atlas | None:
         len({entry["game"] for entry in differing}),
         num_seeds,
         int(data["num_steps"]),
+        _sentence(
+            differing, _PAPERS if _PAPERS in {p for _, p in conditions} else conditions[0][1]
+        ),
     )
+
+
+def _sentence(entries: Sequence[Entry], policy: str) -> str:
+    """On how many games a policy finds more reward per step than ε-greedy, and on how many less."""
+    told = []
+    for epsilon in dict.fromkeys(entry["epsilon"] for entry in entries):
+        own = [entry[_PER_STEP] for entry in entries if _condition(entry) == (epsilon, policy)]
+        up, down = (sum(sign * value > 0 for value, *_ in own) for sign in (1, -1))
+        told.append(f"more on {up} of {len(own)} games and less on {down} at ε = {epsilon:g}")
+    return f"Per step, εz-greedy with {policy} finds {'; '.join(told)}."
 
 
 def _condition(entry: Entry) -> tuple[float, str]:

@@ -74,6 +74,8 @@ def _atlas(atlas: Atlas) -> Iterator[str]:
     condition = atlas.conditions[atlas.first]
     yield f"## {wording.counted(atlas.num_games, 'game')}: {condition.label}"
     yield ""
+    yield atlas.sentence
+    yield ""
     yield (
         "How much more εz-greedy finds than ε-greedy, largest gain first, with ε-greedy's number → "
         f"εz-greedy's; intervals over {wording.counted(atlas.num_seeds, 'seed')}. Differences in "
