@@ -26,6 +26,7 @@ from ezgreedy.exploration.ez_greedy import EpsilonGreedy, EZGreedy
 from ezgreedy.exploration.schedules import Linear, ladder
 
 if TYPE_CHECKING:
+    from ezgreedy.exploration.eigenoptions import eigenoptions
     from ezgreedy.exploration.full_coverage import CoverageReport, full_coverage
     from ezgreedy.exploration.held_actions import HeldActions
     from ezgreedy.exploration.homeostasis import Homeostat
@@ -97,6 +98,7 @@ __all__ = [
     "Uniform",
     "WhiteNoise",
     "Zeta",
+    "eigenoptions",
     "exploratory_share",
     "follow",
     "full_coverage",
@@ -109,6 +111,7 @@ __all__ = [
 
 # The general form is loaded when first asked for, which keeps the import of the rest light.
 _LOADED_ON_DEMAND = {
+    "ezgreedy.exploration.eigenoptions": ("eigenoptions",),
     "ezgreedy.exploration.full_coverage": ("CoverageReport", "full_coverage"),
     "ezgreedy.exploration.options": (
         "ActionRepeats",
