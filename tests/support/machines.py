@@ -1,4 +1,6 @@
-"""Machines in network namespaces: each with its own address, name and temporary files.
+"""Machines in network namespaces, and a Ray cluster on them.
+
+Each machine has its own address, name and temporary files; all share the directory `shared`.
 
 Nothing touches the network of the machine the tests run on: a namespace of its own holds a bridge,
 and every link goes from there to the namespace of one machine. All processes on these machines are
@@ -7,6 +9,7 @@ known by their namespace, so whatever a test started can be ended, and nothing e
 
 import contextlib
 import os
+import secrets
 import shutil
 import signal
 import subprocess
@@ -17,9 +20,14 @@ from pathlib import Path
 
 import pytest
 
+import ezgreedy
+
 _PREFIX = "ezgreedy-test-"
+_DIRECTORY = "ez"
 _NETWORK = "10.77.0"  # seen by nobody else
 _END_SECONDS = 20.0
+_RAY_SECONDS = 100.0
+_ATTEMPTS = 3
 # Every process of a machine sees that machine's own files under the same path, as on real ones.
 _ENTER = 'hostname "$1" && mount --bind "$2" "$3" && shift 3 && exec "$@"'
 
@@ -29,16 +37,18 @@ def require_machines():
     if sys.platform != "linux" or not shutil.which("ip") or not shutil.which("unshare"):
         pytest.skip("network namespaces need Linux with iproute2 and util-linux")
     name = f"{_PREFIX}{os.getpid()}-try"
-    tried = _run("ip", "netns", "add", name)
+    attempts = [
+        ["ip", "netns", "add", name],
+        ["ip", "-n", name, "link", "add", "tried", "type", "bridge"],
+        [*_inside(name), "mount", "--bind", "/tmp", "/tmp"],
+    ]
+    for attempt in attempts:
+        tried = _run(*attempt)
+        if tried.returncode:
+            break
+    _run("ip", "netns", "del", name)
     if tried.returncode:
         pytest.skip(f"network namespaces are not permitted here: {tried.stderr.strip()}")
-    try:
-        tried = _run("ip", "-n", name, "link", "add", "tried", "type", "bridge")
-        tried = tried if tried.returncode else _run(*_inside(name), "mount", "--version")
-        if tried.returncode:
-            pytest.skip(f"network namespaces cannot be used here: {tried.stderr.strip()}")
-    finally:
-        _run("ip", "netns", "del", name)
 
 
 class Machines:
@@ -55,7 +65,7 @@ class Machines:
     def __enter__(self):
         end_deserted()
         # Short: paths of sockets have at most 107 characters.
-        self.shared = Path(tempfile.mkdtemp(prefix="ez-", dir="/tmp"))
+        self.shared = Path(tempfile.mkdtemp(prefix=f"{_DIRECTORY}{os.getpid()}-", dir="/tmp"))
         self.temporary = self.shared / "t"
         self.temporary.mkdir()
         try:
@@ -85,8 +95,8 @@ class Machines:
         return _pids(self.names[machine])
 
     def find(self, machine, program):
-        """Processes of a machine whose program has this name."""
-        return [pid for pid in self.pids(machine) if _program(pid) == program]
+        """Processes of a machine whose program has this name, or begins with it and a dot."""
+        return [pid for pid in self.pids(machine) if _program(pid).partition(".")[0] == program]
 
     def end(self, machine):
         """Ends every process on a machine, as if its power were cut."""
@@ -117,6 +127,89 @@ class Machines:
             _must(*there, "link", "set", "lo", "up")
 
 
+class RayMachines(Machines):
+    """Machines that form a Ray cluster; the first is its head.
+
+    Args:
+        cpus: CPUs that each machine offers to Ray.
+    """
+
+    PORT = 6379
+
+    def __init__(self, cpus):
+        super().__init__(len(cpus))
+        self._cpus = cpus
+        self.head = f"{self.address(0)}:{self.PORT}"
+
+    def __enter__(self):
+        super().__enter__()
+        path = [Path(ezgreedy.__file__).parents[1], Path(__file__).parents[1]]
+        self.environment = os.environ | {
+            "RAY_AUTH_MODE": "token",
+            "RAY_AUTH_TOKEN": secrets.token_hex(16),
+            "RAY_USAGE_STATS_ENABLED": "0",
+            "RAY_raylet_start_wait_time_s": f"{_RAY_SECONDS:g}",
+            "RAY_worker_niceness": "0",
+            "PYTHONPATH": os.pathsep.join(map(str, path)),
+            "TMPDIR": str(self.temporary),
+        }
+        try:
+            self.start_ray()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def start_ray(self):
+        """Starts the head and then all others."""
+        self.join([0])
+        self.join(range(1, len(self.names)))
+
+    def join(self, machines):
+        """Starts Ray on machines; on a busy one it may need a second attempt."""
+        for _ in range(_ATTEMPTS):
+            started = {machine: self._start_ray(machine) for machine in machines}
+            machines = [machine for machine in started if not _succeeds(started[machine])]
+            if not machines:
+                return
+            for machine in machines:
+                self.end(machine)
+        raise AssertionError("\n".join(self._log(machine).read_text() for machine in machines))
+
+    def ezgreedy(self, machine, *arguments, **options):
+        """The command `ezgreedy` on a machine."""
+        command = [sys.executable, "-m", "ezgreedy", *arguments]
+        return self.start(machine, command, env=self.environment, **options)
+
+    def _start_ray(self, machine):
+        role = [f"--address={self.head}"]
+        if machine == 0:
+            here = f"--temp-dir={self.temporary / 'ray'}"
+            role = ["--head", f"--port={self.PORT}", "--include-dashboard=false", here]
+        command = [
+            *(sys.executable, "-m", "ray.scripts.scripts", "start", *role),
+            f"--node-ip-address={self.address(machine)}",
+            f"--num-cpus={self._cpus[machine]}",
+            *("--object-store-memory=100000000", "--disable-usage-stats"),
+        ]
+        with self._log(machine).open("w") as log:
+            output = {"stdin": subprocess.DEVNULL, "stdout": log, "stderr": log}
+            return self.start(machine, command, env=self.environment, **output)
+
+    def _log(self, machine):
+        return self.shared / f"ray{machine}.log"
+
+
+def _succeeds(process):
+    """Whether a process ends in time, and well."""
+    try:
+        return process.wait(_RAY_SECONDS) == 0
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+        return False
+
+
 def end_deserted():
     """Removes what test processes that were killed have left."""
     for line in _run("ip", "netns", "list").stdout.splitlines():
@@ -124,6 +217,10 @@ def end_deserted():
         owner = name.removeprefix(_PREFIX).partition("-")[0]
         if name.startswith(_PREFIX) and not Path(f"/proc/{owner}").exists():
             _remove(name)
+    for directory in Path("/tmp").glob(f"{_DIRECTORY}[0-9]*-*"):
+        owner = directory.name.removeprefix(_DIRECTORY).partition("-")[0]
+        if not Path(f"/proc/{owner}").exists():
+            shutil.rmtree(directory, ignore_errors=True)
 
 
 def _inside(name):

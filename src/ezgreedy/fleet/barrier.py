@@ -26,6 +26,7 @@ class Barrier:
 
     def __init__(self, membership: Membership, deliveries: Deliveries) -> None:
         self._membership, self._deliveries = membership, deliveries
+        self.meanwhile: Callable[[], None] = lambda: None  # called while it waits
         self.num_snapshots = 0  # including incomplete ones
 
     def turn(self) -> None:
@@ -34,11 +35,12 @@ class Barrier:
         self._membership.turn()
 
     def gather(self) -> tuple[Any, list[Any]]:
-        """States of the learner and the actors; None for actors without a place or too large."""
+        """States of the learner and the actors; None for actors that are dead or too large."""
         supervisor = self._membership.supervisor
         for _ in range(_MOST_ATTEMPTS):
             while self._deliveries or not self._membership.is_idle:
                 self.turn()
+                self.meanwhile()
             restarts = supervisor.num_restarts
             learner_state, actor_states = self._ask()
             if restarts == supervisor.num_restarts:
@@ -74,7 +76,7 @@ class Barrier:
 
         is_small = self._lane_bytes <= _MOST_SAVED_LANE_BYTES
         for number, actor in enumerate(membership.actors if is_small else []):
-            if actor.handle is not None:
+            if actor.is_ready:
                 ask(actor, "state", then=keep(actor_states, number))
         ask(membership.learner, "state", then=keep(learner_states, 0))
         for memory in membership.memories:
@@ -82,6 +84,7 @@ class Barrier:
         restarts = membership.supervisor.num_restarts
         while not membership.is_idle and membership.supervisor.num_restarts == restarts:
             self.turn()
+            self.meanwhile()
         return learner_states[0], actor_states
 
     @property

@@ -123,6 +123,11 @@ class FleetTraining(Trainable):
         is_last = self.ledger.is_finished and self.ledger.evaluation_is_due
         return self.evaluations.are_done or is_last
 
+    @property
+    def is_savable(self) -> bool:
+        """Whether the learner and the memories live; if not, the last checkpoint is their state."""
+        return self.members.has_core
+
     def step(self) -> None:
         """One turn: make the requests that are allowed, and handle results."""
         self._weights.ask()
@@ -140,6 +145,7 @@ class FleetTraining(Trainable):
             self._weights.ask(is_urgent=True)
             self._ask_for_evaluation()
             self._barrier.turn()
+            self.meanwhile()
         return self.evaluations.take()
 
     def report(self) -> dict[str, Any]:
@@ -167,6 +173,7 @@ class FleetTraining(Trainable):
         their snapshot. Large actor states are left out; the lanes of those actors then start new
         episodes.
         """
+        self._barrier.meanwhile = self.meanwhile
         learner_state, actor_states = self._barrier.gather()
         return {
             **self.ledger.state_dict(),

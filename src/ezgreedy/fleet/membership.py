@@ -96,12 +96,17 @@ class Membership:
 
     @property
     def is_idle(self) -> bool:
-        """Whether all processes that have places are ready and idle, except for evaluations."""
+        """Whether all living processes are ready and idle, except for evaluations."""
         evaluations = sum(map(self.num_calls, self.evaluators))
         if self.supervisor.num_pending > evaluations:
             return False
-        actors = [actor for actor in self.actors if actor.handle is not None]
-        return all(one.is_ready for one in (*actors, *self.memories, self.learner))
+        actors = [actor for actor in self.actors if actor.pid is not None]
+        return self.has_core and all(actor.is_ready for actor in actors)
+
+    @property
+    def has_core(self) -> bool:
+        """Whether the learner and all memories live, whose states cannot be left out."""
+        return self.learner.is_ready and all(memory.is_ready for memory in self.memories)
 
     @property
     def held(self) -> dict[str, float]:

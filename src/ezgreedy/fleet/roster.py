@@ -101,7 +101,8 @@ class Roster:
 
     def _look(self, now: float) -> None:
         places = self._supervisor.places()
-        self._dismiss_displaced(places)
+        if self._dismiss_displaced(places):
+            self._settled_at = now + _SETTLING_SECONDS
         num_lacking = sum(reserved.num_lacking for reserved in self._reservations)
         if now >= self._settled_at:
             has_changed = (
@@ -127,11 +128,19 @@ class Roster:
         """Actors that were launched and have not answered yet."""
         return [a for a in self._actors if a.handle is not None and a.pid is None]
 
-    def _dismiss_displaced(self, places: Places) -> None:
-        """Withdraws actors whose machine is gone: Ray would start them before anybody else."""
-        for actor in self._starting:
-            if actor.machine and actor.machine not in places.machines:
-                self._supervisor.withdraw(actor)
+    def _dismiss_displaced(self, places: Places) -> bool:
+        """Withdraws actors whose machine is gone; whether there were any.
+
+        Ray is about to start them elsewhere, perhaps before those who come first.
+        """
+        displaced = [
+            actor
+            for actor in self._starting
+            if actor.machine and actor.machine not in places.machines
+        ]
+        for actor in displaced:
+            self._supervisor.withdraw(actor)
+        return bool(displaced)
 
     def _make_room(self, num_lacking: int, places: Places, now: float) -> bool:
         """Withdraws actors as long as reserved places are lacking; whether there were any."""

@@ -29,6 +29,7 @@ CONNECT_SECONDS = 30.0
 LEAST_STORE_MEGABYTES = 80  # Ray's own minimum is 78.6
 _PREFIX = "ezgreedy-ray-"  # short: socket paths have at most 107 characters
 _LOCK = "owner"
+_START_SECONDS = 120.0  # for Ray itself, on a busy machine
 _SHUTDOWN_SECONDS = 30.0
 # Asked in a separate process, which can be killed: connecting has no time limit in Ray.
 _QUESTION = """
@@ -99,6 +100,9 @@ class LocalSession:
             # Ray would give way to all other processes of the machine, with a niceness of 15.
             "RAY_worker_niceness": "0",
             "OMP_NUM_THREADS": str(self.threads),
+            # As this process: by default, Ray's yield to everything else on the machine.
+            "RAY_worker_niceness": "0",
+            "RAY_raylet_start_wait_time_s": f"{_START_SECONDS:g}",
         }
         import ray
         from ray._private.ray_constants import ENABLE_RAY_CLUSTER

@@ -61,7 +61,7 @@ class Process:
     incarnation: int = 0
     is_ready: bool = False
     pid: int | None = None
-    machine: str = ""  # id of its last one
+    machine: str = ""  # id of the one where it last lived in its place
     past_lives: set[tuple[str, int]] = field(default_factory=set)  # machines and pids
     crashes: deque[float] = field(default_factory=deque)  # times
     last_reason: str = ""
@@ -173,7 +173,7 @@ class Supervisor:
             process: the process.
             handle: its handle, from `launch`.
         """
-        process.handle, process.waking_since = handle, self.now()
+        process.handle, process.machine, process.waking_since = handle, "", self.now()
         self._check_later(process, 0.0)
 
     def withdraw(self, process: Process) -> None:

@@ -49,6 +49,7 @@ class VirtualMember:
     def __init__(self, costs: Costs) -> None:
         self.costs = costs
         self.place: tuple[VirtualReservation, int] | None = None  # that is reserved for it
+        self.machine = ""  # where it is
         self.life = 0  # number of times that it was started or ended
         self.free_at = 0.0
         self._worked = 0.0  # seconds, without those in `_spans`
@@ -289,7 +290,7 @@ class VirtualSupervisor(Supervisor):
             process: the process.
             handle: a member, from `launch`.
         """
-        process.handle = handle
+        process.handle, process.machine = handle, ""
         self._wake_later(process)
 
     def at(self, time: float, what: Callable[[], None]) -> None:
@@ -331,7 +332,7 @@ class VirtualSupervisor(Supervisor):
         """Have a process die; it starts again in its place."""
         if process.pid is not None:
             self.crash(process, "it was lost")
-            self._start(process, process.machine)
+            self._start(process)
 
     def lose_machine(self, machine: str) -> None:
         """Have a machine die; it is known to be dead, and its processes start again, after a while.
@@ -340,7 +341,7 @@ class VirtualSupervisor(Supervisor):
             machine: its name.
         """
         for process in self.processes:
-            if process.machine == machine and process.handle is not None:
+            if process.handle is not None and process.handle.machine == machine:
                 process.handle.life += 1  # if it was being started
                 if process.pid is not None:
                     self.crash(process, "its machine was lost")
@@ -349,7 +350,7 @@ class VirtualSupervisor(Supervisor):
     def _bury(self, machine: str) -> None:
         self.cluster.lose(machine)
         for process in list(self.asleep):
-            if process.machine == machine and process.handle is not None:
+            if process.handle is not None and process.handle.machine == machine:
                 self._wake_later(process)
 
     def stall(self, process: Process, seconds: float) -> None:
@@ -363,11 +364,11 @@ class VirtualSupervisor(Supervisor):
     def _wake_later(self, process: Process) -> None:
         """Starts a process as soon as it has a machine."""
         member: VirtualMember = process.handle
-        process.waking_since = self._time
+        process.waking_since, member.machine = self._time, ""
 
         def placed(machine: str) -> None:
-            process.machine = machine
-            self._start(process, machine)
+            member.machine = machine
+            self._start(process)
 
         if member.place is None:
             self.cluster.claim(member, placed)
@@ -375,14 +376,14 @@ class VirtualSupervisor(Supervisor):
             reservation, number = member.place
             reservation.enter(number, placed)
 
-    def _start(self, process: Process, machine: str) -> None:
+    def _start(self, process: Process) -> None:
         member: VirtualMember = process.handle
         member.life += 1
         life = member.life
 
         def wake() -> None:
             if member.life == life:
-                self._wake(process, next(self._numbers), machine)
+                self._wake(process, next(self._numbers), member.machine)
 
         member.forget(self._time)
         self.at(self._time + self.costs.start, wake)

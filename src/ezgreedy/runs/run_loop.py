@@ -286,6 +286,7 @@ class _Run:
         self._interruption = interruption
         self.num_saves = 0
         self._begun = (time.monotonic(), training.frames)
+        training.meanwhile = self._show
 
     def to_the_end(self, options: DriveOptions) -> int:
         """Steps, reports, evaluates and saves until the end or an interruption."""
@@ -297,7 +298,7 @@ class _Run:
         while self._speak() and not training.is_finished and not self._interruption.requested:
             training.step()
             self._show()
-            if pace.is_due:
+            if pace.is_due and training.is_savable:
                 pace.save(self._save)
                 self._status(RUNNING)
         if self._interruption.requested:

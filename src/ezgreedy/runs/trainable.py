@@ -19,6 +19,8 @@ class Trainable(ABC):
     def __init__(self, settings: RunSettings) -> None:
         self.settings = settings
         self.ledger = Ledger(settings)
+        # Called while a call of the training waits, so that its status and notices are shown.
+        self.meanwhile: Callable[[], None] = lambda: None
 
     @property
     def frames(self) -> int:
@@ -39,6 +41,11 @@ class Trainable(ABC):
     def evaluation_is_due(self) -> bool:
         """Whether to call `evaluate` before the next step; the last one is at the very end."""
         return self.ledger.evaluation_is_due
+
+    @property
+    def is_savable(self) -> bool:
+        """Whether `state_dict` would not have to wait for long."""
+        return True
 
     @abstractmethod
     def step(self) -> object:
