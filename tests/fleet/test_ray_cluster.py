@@ -116,7 +116,7 @@ def lose_a_machine(run):
     os.kill(raylet, signal.SIGKILL)
     run.wait_until(lambda: "the learner was lost and is being restarted" in run.said)
     run.wait_until(lambda: f"the run wants {PROCESSES} CPUs, and the cluster has 4" in run.said)
-    assert "3 of 4 actors give way until there are more" in run.said
+    run.wait_until(lambda: "3 of 4 actors give way until there are more" in run.said)
     run.goes_on(num_actors=1)
     # Nothing that was saved is lost: neither frames, which are counted here, nor updates.
     rows = run.rows[num_rows:]
@@ -138,8 +138,8 @@ def cut_a_link(run):
 
 def lose_the_head(run):
     machines = run.machines
-    for pid in machines.find(0, "gcs_server") + machines.find(0, "raylet"):
-        os.kill(pid, signal.SIGKILL)
+    [head] = machines.find(0, "gcs_server")
+    os.kill(head, signal.SIGKILL)
     assert run.driver.wait(SECONDS) == 1
     assert f"the head of the Ray cluster, {machines.head}, does not answer" in run.said
     status = run.place.status()

@@ -22,6 +22,7 @@ from typing import Any
 
 from ezgreedy import requirements as require
 from ezgreedy.fleet import watchdog
+from ezgreedy.fleet.last_words import LastWords
 from ezgreedy.packages import require_installed
 
 MEGABYTE = 1_000_000
@@ -157,6 +158,7 @@ class ClusterSession:
         import ray
 
         ray.init(address=self.address, log_to_driver=False, logging_level="ERROR")
+        self._last_words = LastWords()
         return self
 
     def __exit__(
@@ -167,6 +169,7 @@ class ClusterSession:
     ) -> None:
         import ray
 
+        self._last_words.withdraw()
         ray.shutdown()
 
 
