@@ -22,11 +22,13 @@ class Barrier:
     Args:
         membership: the processes.
         deliveries: deliveries that must arrive first.
+        meanwhile: called in every turn while it waits.
     """
 
-    def __init__(self, membership: Membership, deliveries: Deliveries) -> None:
-        self._membership, self._deliveries = membership, deliveries
-        self.meanwhile: Callable[[], None] = lambda: None  # called while it waits
+    def __init__(
+        self, membership: Membership, deliveries: Deliveries, meanwhile: Callable[[], None]
+    ) -> None:
+        self._membership, self._deliveries, self._meanwhile = membership, deliveries, meanwhile
         self.num_snapshots = 0  # including incomplete ones
 
     def turn(self) -> None:
@@ -40,7 +42,7 @@ class Barrier:
         for _ in range(_MOST_ATTEMPTS):
             while self._deliveries or not self._membership.is_idle:
                 self.turn()
-                self.meanwhile()
+                self._meanwhile()
             restarts = supervisor.num_restarts
             learner_state, actor_states = self._ask()
             if restarts == supervisor.num_restarts:
@@ -62,6 +64,7 @@ class Barrier:
                 is_asked = True
                 self._membership.supervisor.ask(learner, "state", then=found.append, lost=lost)
             self.turn()
+            self._meanwhile()
         return found[0]
 
     def _ask(self) -> tuple[Any, list[Any]]:
@@ -84,7 +87,7 @@ class Barrier:
         restarts = membership.supervisor.num_restarts
         while not membership.is_idle and membership.supervisor.num_restarts == restarts:
             self.turn()
-            self.meanwhile()
+            self._meanwhile()
         return learner_states[0], actor_states
 
     @property

@@ -87,7 +87,7 @@ class FleetTraining(Trainable):
         )
         seed = settings.role_seed("shards")
         self.updates = Updates(members, self.limiter, self.gauges, batch_size, seed)
-        self._barrier = Barrier(members, self.deliveries)
+        self._barrier = Barrier(members, self.deliveries, lambda: self.meanwhile())
 
     def __enter__(self) -> "FleetTraining":
         self.members.start()
@@ -173,7 +173,6 @@ class FleetTraining(Trainable):
         their snapshot. Large actor states are left out; the lanes of those actors then start new
         episodes.
         """
-        self._barrier.meanwhile = self.meanwhile
         learner_state, actor_states = self._barrier.gather()
         return {
             **self.ledger.state_dict(),

@@ -101,8 +101,6 @@ class LocalSession:
             # Ray would give way to all other processes of the machine, with a niceness of 15.
             "RAY_worker_niceness": "0",
             "OMP_NUM_THREADS": str(self.threads),
-            # As this process: by default, Ray's yield to everything else on the machine.
-            "RAY_worker_niceness": "0",
             "RAY_raylet_start_wait_time_s": f"{_START_SECONDS:g}",
         }
         import ray
