@@ -18,7 +18,7 @@ from ezgreedy.cli import main
 from ezgreedy.fleet import session as sessions
 from ezgreedy.fleet import watchdog
 from ezgreedy.fleet.fleet_settings import FleetSettings
-from ezgreedy.fleet.ray_run_loop import SNAPSHOTS, _write_engine, read_engine
+from ezgreedy.fleet.ray_run_loop import SNAPSHOTS, read_engine, write_engine
 from ezgreedy.results.store import read_results
 from ezgreedy.runs.restored import restore
 from ezgreedy.runs.run_directory import RunDirectory
@@ -233,7 +233,7 @@ def test_what_cannot_be_is_refused_before_anything_is_written(arguments, message
 def test_how_a_run_was_spread_is_remembered_also_from_before_there_were_evaluators(tmp_path):
     place = RunDirectory(tmp_path)
     fleet = FleetSettings(actors=3, shards=2, evaluators=4, evaluation_seconds=60.0)
-    _write_engine(place, fleet)
+    write_engine(place, fleet)
     assert read_engine(place) == fleet
     path = tmp_path / "engine.json"
     said = json.loads(path.read_text())

@@ -304,10 +304,10 @@ def test_eight_processes_do_forty_runs_once_each(tmp_path, capsys):
 def test_a_full_disk_stops_the_sweep_and_loses_nothing(tmp_path, monkeypatch, capsys):
     begin = SweepDirectory.begin
 
-    def full(self, member):
+    def full(self, member, prepare):
         if member.settings.seed == 1:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.path))
-        return begin(self, member)
+        return begin(self, member, prepare)
 
     with monkeypatch.context() as patched:
         patched.setattr(SweepDirectory, "begin", full)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ezgreedy import requirements as require
 from ezgreedy.agents.registry import scales
@@ -15,6 +15,7 @@ from ezgreedy.commands.parsing import whole_number
 from ezgreedy.commands.reproduce import num_cores
 from ezgreedy.commands.train import (
     add_checkpoint_options,
+    add_evaluation_options,
     note_missing_scores,
     require_packages,
 )
@@ -22,6 +23,14 @@ from ezgreedy.games.registry import full_name
 from ezgreedy.named_settings import HOW_TO_SET
 from ezgreedy.sweeps.definitions import sweeps
 
+if TYPE_CHECKING:
+    from ezgreedy.agents.run_settings import RunSettings
+    from ezgreedy.fleet.fleet_settings import FleetSettings
+    from ezgreedy.sweeps.definitions import Sweep
+    from ezgreedy.sweeps.jobs import Runs
+
+_RAY_OPTIONS = ("address", "cpus_per_run", "memory_per_run", "gpus_per_run")
+_FLEET_OPTIONS = ("actors", "shards", "evaluators", "evaluation_seconds")
 ENGINES = ("local", "ray")
 STATUS = "status"
 _NAMES_TOLD = 3
@@ -87,6 +96,7 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     add_checkpoint_options(sweep)
     add_import_option(sweep)
     _add_ray_options(sweep)
+    _add_fleet_options(sweep)
     sweep.set_defaults(run=_run)
 
 
@@ -124,6 +134,28 @@ def _add_ray_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_fleet_options(parser: argparse.ArgumentParser) -> None:
+    sizes = [f"{sweep.fleet.actors} in {sweep.name}" for sweep in sweeps().values() if sweep.fleet]
+    fleets = parser.add_argument_group(
+        "runs that are fleets, with --engine ray",
+        "Each run of R2D2 is then many processes on the cluster, as with `train --engine ray`: a "
+        "CPU for each of them and one for the process that directs them. This is the default of "
+        "atari57-r2d2 and atari-durations at the paper's scale. --jobs is the number of fleets at "
+        "once; if the cluster cannot hold one, the sweep is refused.",
+    )
+    fleets.add_argument(
+        "--actors",
+        type=int,
+        metavar="N",
+        help=f"processes that play in each run (default: {', '.join(sizes)}; else none); 0 for "
+        "runs in one process",
+    )
+    fleets.add_argument(
+        "--shards", type=int, metavar="S", help="replay memory processes of each run"
+    )
+    add_evaluation_options(fleets, "1, or as many as shards", "every one that is due by frames")
+
+
 def _run(parsed: argparse.Namespace) -> int:
     require_packages("sweep")
     if parsed.name == STATUS:
@@ -149,9 +181,12 @@ def _sweep(parsed: argparse.Namespace) -> int:
     place = SweepDirectory(parsed.out)
     place.check(sweep, parsed.changes)
     shapes = forecast.frame_shapes(runs)  # refuses games that do not exist
-    with _engine(parsed, runs, shapes) as engine:
-        jobs = _num_jobs(parsed, engine)
-        sweeping = Sweeping(place, engine, jobs, _saving(parsed), _say)
+    fleet = _fleet(parsed, sweep)
+    _require_alike(place, runs, are_fleets=fleet is not None)
+    engine_of_runs, execution = _engine(parsed, runs, shapes, fleet)
+    with engine_of_runs as engine:
+        jobs = _num_jobs(parsed, engine, are_fleets=fleet is not None)
+        sweeping = Sweeping(place, engine, jobs, _saving(parsed), _say, execution)
         if not _is_agreed(parsed, runs, place, shapes, sweeping):
             return 2
         with place:
@@ -181,30 +216,96 @@ def _warn(place: Any, runs: Sequence[Any]) -> None:
 
 
 def _engine(
-    parsed: argparse.Namespace, runs: Sequence[Any], shapes: Mapping[str, tuple[int, ...]]
-) -> AbstractContextManager[Any]:
-    """The engine that runs the sweep."""
-    if parsed.engine == "local":
-        from ezgreedy.sweeps.jobs import LocalEngine
+    parsed: argparse.Namespace,
+    runs: Sequence[Any],
+    shapes: Mapping[str, tuple[int, ...]],
+    fleet: "FleetSettings | None",
+) -> "tuple[AbstractContextManager[Any], Runs]":
+    """The engine that runs the sweep, and how it executes runs."""
+    from ezgreedy.sweeps.jobs import EmbeddedRuns, LocalEngine
 
-        for name in ("address", "cpus_per_run", "memory_per_run", "gpus_per_run"):
+    if fleet is not None:
+        return _fleet_engine(parsed, [run.settings for run in runs], shapes, fleet)
+    if parsed.engine == "local":
+        for name in _RAY_OPTIONS:
             if getattr(parsed, name) is not None:
-                raise ValueError(f"--{name.replace('_', '-')} must come with --engine ray")
-        return nullcontext(LocalEngine())
+                raise ValueError(f"{_option(name)} must come with --engine ray")
+        return nullcontext(LocalEngine()), EmbeddedRuns()
     from ezgreedy.sweeps.placement import Share
     from ezgreedy.sweeps.ray_engine import RayEngine, session_at
 
     share = Share(parsed.cpus_per_run, parsed.memory_per_run, parsed.gpus_per_run)
     settings = [run.settings for run in runs]
-    return RayEngine(
+    engine = RayEngine(
         session_at(parsed.address), lambda run: share.of(run, shapes[run.game]), settings
     )
+    return engine, EmbeddedRuns()
 
 
-def _num_jobs(parsed: argparse.Namespace, engine: Any) -> int:
+def _fleet(parsed: argparse.Namespace, sweep: "Sweep") -> "FleetSettings | None":
+    """The size of each run; None if runs are single processes."""
+    given = {name: getattr(parsed, name) for name in _FLEET_OPTIONS}
+    given = {name: value for name, value in given.items() if value is not None}
+    if given.get("actors") == 0:
+        for name in given.keys() - {"actors"}:
+            raise ValueError(f"{_option(name)} must come with --actors of at least 1")
+        return None
+    usual = sweep.fleet._asdict() if sweep.fleet and sweep.scale == "paper" else {}
+    if not usual and not given:
+        return None
+    from ezgreedy.fleet.fleet_settings import FleetSettings
+
+    if "actors" in given and "shards" not in given:
+        usual["shards"] = max(min(usual.get("shards", 1), given["actors"]), 1)
+    return FleetSettings(**usual | given)
+
+
+def _fleet_engine(
+    parsed: argparse.Namespace,
+    settings: "Sequence[RunSettings]",
+    shapes: Mapping[str, tuple[int, ...]],
+    fleet: "FleetSettings",
+) -> "tuple[AbstractContextManager[Any], Runs]":
+    """The engine of a sweep whose runs are fleets; refuses a machine that cannot hold one."""
+    for name in ("cpus_per_run", "memory_per_run", "gpus_per_run"):
+        if getattr(parsed, name) is not None:
+            raise ValueError(f"{_option(name)} must come with runs in one process (--actors 0)")
+    from ezgreedy.fleet.session import require_ray
+    from ezgreedy.sweeps import fleets
+
+    require_ray()
+    wanted = fleets.needs(settings, shapes, fleet)
+    if parsed.engine == "local":
+        run = f"each run is a fleet of {fleet.num_processes} processes, for {max(wanted)}"
+        rule = f"be ray ({run}; --actors changes their number, and 0 means one process)"
+        raise require.refuse("--engine", rule, parsed.engine)
+    is_private = parsed.address is None
+    session = fleets.fleet_session(parsed.address, settings, wanted, fleet)
+    engine = fleets.FleetEngine(session, wanted, is_private=is_private)
+    return engine, fleets.FleetRuns(fleet, session, is_private=is_private)
+
+
+def _require_alike(place: Any, runs: Sequence[Any], *, are_fleets: bool) -> None:
+    """Refuses to continue fleets as single processes, and the reverse."""
+    others = place.others(runs, are_fleets=are_fleets)
+    if others:
+        rule = "be 0" if are_fleets else "be at least 1"
+        kind = "one process" if are_fleets else "a fleet"
+        raise ValueError(f"--actors must {rule}: {others[0]} was started as {kind}")
+
+
+def _option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+def _num_jobs(parsed: argparse.Namespace, engine: Any, *, are_fleets: bool) -> int:
     from ezgreedy.sweeps.sweep_loop import MOST_JOBS
 
     if parsed.jobs is not None:
+        if are_fleets:
+            from ezgreedy.sweeps.fleets import require_jobs
+
+            require_jobs(int(parsed.jobs), engine)
         return int(parsed.jobs)
     return num_cores() if parsed.engine == "local" else min(engine.capacity.num_runs, MOST_JOBS)
 
@@ -245,6 +346,7 @@ def _is_agreed(
 ) -> bool:
     """Shows the cost, and asks if it is high; False if the answer is no."""
     from ezgreedy.sweeps.forecast import forecast
+    from ezgreedy.sweeps.jobs import EmbeddedRuns
     from ezgreedy.sweeps.probing import speeds_of
 
     states = {}
@@ -252,7 +354,9 @@ def _is_agreed(
         place.read()
         states = {state.id: state for state in place.states()}
     engine = sweeping.engine
-    probed = speeds_of(runs, states, engine, parsed.probe_seconds, _say)
+    # A few seconds of one process say nothing about a fleet.
+    seconds = parsed.probe_seconds if isinstance(sweeping.runs, EmbeddedRuns) else 0.0
+    probed = speeds_of(runs, states, engine, seconds, _say)
     jobs = sweeping.num_jobs
     cost = forecast(
         runs,

@@ -95,7 +95,7 @@ def add_parsers(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     fleet.add_argument(
         "--actors", type=int, metavar="N", help="processes that play (default: as before)"
     )
-    _add_evaluation_options(fleet, "as before", "as before")
+    add_evaluation_options(fleet, "as before", "as before")
     resume.set_defaults(run=_resume)
 
 
@@ -161,7 +161,7 @@ def _add_fleet_options(parser: argparse.ArgumentParser) -> None:
     fleet.add_argument(
         "--shards", type=int, metavar="S", help="number of replay memory processes (default: 1)"
     )
-    _add_evaluation_options(fleet, "1", "every one that is due by frames")
+    add_evaluation_options(fleet, "1", "every one that is due by frames")
     fleet.add_argument(
         "--decode-threads",
         type=int,
@@ -188,9 +188,8 @@ def _add_fleet_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_evaluation_options(
-    group: "argparse._ArgumentGroup", evaluators: str, seconds: str
-) -> None:
+def add_evaluation_options(group: "argparse._ArgumentGroup", evaluators: str, seconds: str) -> None:
+    """Adds the options about evaluations of runs on Ray; the strings are the defaults."""
     group.add_argument(
         "--evaluators",
         type=int,

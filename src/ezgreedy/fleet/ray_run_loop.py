@@ -63,7 +63,7 @@ def train(
     session = _session(settings, fleet)  # refuses impossible settings before anything is written
     place = RunDirectory(directory)
     place.create(settings)
-    _write_engine(place, fleet)
+    write_engine(place, fleet)
     with session:
         return _drive(place, settings, fleet, options or DriveOptions(), resumes=False)
 
@@ -71,6 +71,8 @@ def train(
 def resume(
     directory: Path,
     options: DriveOptions | None = None,
+    *,
+    keeps_address: bool = True,
     **changes: Any,
 ) -> int:
     """Resumes a run and trains to the end; returns the exit code.
@@ -78,6 +80,7 @@ def resume(
     Args:
         directory: directory of the run.
         options: checkpoints and output.
+        keeps_address: whether to use the same cluster when the run is resumed once more.
         changes: fields of `FleetSettings` to change. With another number of actors, lanes start
             new episodes.
     """
@@ -89,7 +92,7 @@ def resume(
         return 0  # it has finished, and Ray has nothing to do
     session = _session(settings, fleet)
     require_nobody_else(place)
-    _write_engine(place, fleet)
+    write_engine(place, fleet if keeps_address else replace(fleet, address=None))
     with session:
         return _drive(place, settings, fleet, options or DriveOptions(), resumes=True)
 
@@ -137,7 +140,8 @@ def _spec(settings: RunSettings) -> GameSpec:
     return game_spec(Lanes(settings.game, 1, settings.protocol, seed=0))
 
 
-def _session(settings: RunSettings, fleet: FleetSettings) -> AbstractContextManager[Any]:
+def require_fleet(settings: RunSettings, fleet: FleetSettings) -> None:
+    """Refuses a run that cannot be spread like this, on whichever cluster."""
     if "ray" not in settings.agent.engines:
         able = [agent.name for agent in agents().values() if "ray" in agent.engines]
         rule = f"be one of {', '.join(able)} for --engine ray"
@@ -145,6 +149,10 @@ def _session(settings: RunSettings, fleet: FleetSettings) -> AbstractContextMana
     require_ray()
     spread(settings.lanes, fleet.actors)
     require_replay_bytes(preset_of(settings), _spec(settings), fleet.shards)
+
+
+def _session(settings: RunSettings, fleet: FleetSettings) -> AbstractContextManager[Any]:
+    require_fleet(settings, fleet)
     if fleet.address is not None:
         session = ClusterSession(fleet.address)
         fleet.require_room(session.num_cpus, f"the cluster at {fleet.address}")
@@ -177,6 +185,7 @@ def _drive(
         return drive(place, training, options, resumes=resumes)
 
 
-def _write_engine(place: RunDirectory, fleet: FleetSettings) -> None:
+def write_engine(place: RunDirectory, fleet: FleetSettings) -> None:
+    """Marks the run in a directory as one on Ray, and says how it is spread."""
     said = {name: getattr(fleet, name) for name in (*_KEPT, *_KEPT_SINCE)}
     write_json_atomically(place.path / ENGINE_FILE, {"engine": "ray", **said})

@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
+from typing import NamedTuple
 
 from ezgreedy import requirements as require
 from ezgreedy.agents.registry import agent as find_agent
@@ -27,6 +28,14 @@ MOST_SEEDS = 1000
 _HASH_DIGITS = 12
 
 
+class FleetSize(NamedTuple):
+    """Processes of a run that is a fleet, besides its learner and its driver."""
+
+    actors: int
+    shards: int
+    evaluators: int
+
+
 @dataclass(frozen=True)
 class Sweep:
     """Games × agents × seeds, and optionally duration laws.
@@ -39,6 +48,7 @@ class Sweep:
         scale: name of the scale, one of `agents.registry.scales`.
         frames: frames of each run; None for those of the scale.
         laws: duration laws that replace the agents' own, one run for each; empty to keep it.
+        fleet: size of each run at the paper's scale; None for runs in one process.
     """
 
     name: str
@@ -48,6 +58,7 @@ class Sweep:
     scale: str = "paper"
     frames: int | None = None
     laws: tuple[DurationLaw, ...] = ()
+    fleet: FleetSize | None = None
 
     def __post_init__(self) -> None:
         _require_names("--games", self.games)
@@ -69,6 +80,9 @@ class Member:
     variant: str = ""
 
 
+# Five of the paper's 320 lanes for each actor: about as many cores as play at the published speed
+# (docs/scaling.md).
+_FLEET = FleetSize(actors=64, shards=2, evaluators=2)
 _RAINBOWS = ("rainbow", "rainbow-eps", "rainbow-ez", "rainbow-cts")
 _R2D2S = ("r2d2", "r2d2-rnd", "r2d2-bootstrap", "r2d2-ez")
 
@@ -78,8 +92,15 @@ def sweeps() -> dict[str, Sweep]:
     atari = tuple(games())
     known = (
         Sweep("atari57-rainbow", atari, _RAINBOWS, num_seeds=5),  # 200M frames by default
-        Sweep("atari57-r2d2", atari, _R2D2S, num_seeds=3),  # 30B frames by default
-        Sweep("atari-durations", EXPLORATION_GAMES, ("r2d2-ez",), num_seeds=3, laws=_DURATION_LAWS),
+        Sweep("atari57-r2d2", atari, _R2D2S, num_seeds=3, fleet=_FLEET),  # 30B frames by default
+        Sweep(
+            "atari-durations",
+            EXPLORATION_GAMES,
+            ("r2d2-ez",),
+            num_seeds=3,
+            laws=_DURATION_LAWS,
+            fleet=_FLEET,
+        ),
         Sweep(
             "small-durations",
             ("deep_sea/20", MINATAR_PREFIX + "freeway"),

@@ -28,7 +28,7 @@ MOST_SHARE_OF_MEMORY = 0.8
 
 # Python, PyTorch, numba and games: 0.54 GB measured for Atari and 0.6 for MinAtar, which imports
 # pandas; some of it is shared between processes.
-_PROCESS_BYTES = 570_000_000
+PROCESS_BYTES = 570_000_000
 _LANE_BYTES = 1_000_000  # an emulator
 # Two checkpoints of Atari's networks with their optimiser, by their number of weights.
 # Episode of a trained agent in a game of medium length; the longest take 108,000.
@@ -135,7 +135,9 @@ def forecast(
     disk += sum(replays if keeps_replay else replays[:num_jobs])
     # Speeds are for one process; more processes than cores would only share them.
     num_at_once = max(min(num_jobs, capacity.num_runs, len(to_do)), 1)
-    needs = [memory_bytes(m.settings, shapes[m.settings.game]) for m in to_do]
+    needs = [
+        capacity.memory_per_run or memory_bytes(m.settings, shapes[m.settings.game]) for m in to_do
+    ]
     return Forecast(
         num_runs=len(to_do),
         frames=frames,
@@ -203,7 +205,7 @@ def memory_bytes(settings: RunSettings, frame_shape: tuple[int, ...]) -> int:
     """Peak memory of a run's process once its replay is full."""
     agent, lanes = settings.agent, settings.lanes
     working = agent.working_bytes(frame_shape, settings.protocol, lanes)
-    return agent.replay_bytes(frame_shape) + working + lanes * _LANE_BYTES + _PROCESS_BYTES
+    return agent.replay_bytes(frame_shape) + working + lanes * _LANE_BYTES + PROCESS_BYTES
 
 
 def _evaluations_too(settings: RunSettings) -> float:

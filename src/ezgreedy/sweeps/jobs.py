@@ -31,6 +31,7 @@ from ezgreedy import requirements as require
 from ezgreedy.agents.run_settings import RunSettings
 from ezgreedy.replay.frames import available_bytes
 from ezgreedy.results.store import InUseError
+from ezgreedy.runs.run_directory import RunDirectory
 from ezgreedy.sweeps.sweep_directory import is_full_disk
 
 _context = multiprocessing.get_context("forkserver")
@@ -56,6 +57,7 @@ class Capacity(NamedTuple):
 
     num_runs: int  # concurrent runs; more would only share cores
     memory: int | None  # free bytes; None if Ray places runs by memory
+    memory_per_run: int | None = None  # bytes; None for what one process needs
 
 
 class Work(NamedTuple):
@@ -102,6 +104,16 @@ class Running(Protocol):
 R = TypeVar("R", bound=Running)
 
 
+class Runs(Protocol):
+    """How the runs of a sweep are executed: see `EmbeddedRuns`."""
+
+    def prepare(self, draft: RunDirectory) -> None:
+        """Write further files of a run that is being created."""
+
+    def work(self, directory: Path, saving: Saving, log: Path) -> Work:
+        """What a process has to do for a run."""
+
+
 class Engine(Protocol[R]):
     """Where the runs of a sweep execute; nothing else about them depends on it."""
 
@@ -114,6 +126,9 @@ class Engine(Protocol[R]):
 
     def begin(self, work: Work, settings: RunSettings) -> R:
         """Start work for a run with these settings."""
+
+    def has_room(self, num_running: int) -> bool:
+        """Whether to start another run while this many are running."""
 
     def wait(self, jobs: Collection[R], seconds: float) -> list[R]:
         """Jobs that have ended; waits up to this long for the first."""
@@ -190,6 +205,10 @@ class LocalEngine:
     def require_directory(self, directory: Path) -> None:
         """Accepts any directory: only this machine uses it."""
 
+    def has_room(self, num_running: int) -> bool:
+        """Whether to start another run: --jobs alone decides."""
+        return True
+
     def begin(self, work: Work, settings: RunSettings) -> LocalProcess:
         """Starts the process immediately."""
         if settings.device == "cuda":
@@ -214,6 +233,17 @@ def visible_gpus() -> list[str]:
     names = [name for name in os.environ.get(VISIBLE_GPUS, "").split(",") if name]
     count = torch.cuda.device_count()  # does not start CUDA, which would not survive a fork
     return names[:count] if names else [str(number) for number in range(count)]
+
+
+class EmbeddedRuns:
+    """How each run of a sweep is executed: in one process."""
+
+    def prepare(self, draft: RunDirectory) -> None:
+        """Writes nothing else."""
+
+    def work(self, directory: Path, saving: Saving, log: Path) -> Work:
+        """Starts or resumes a run and trains to the end."""
+        return Work(run_to_the_end, (directory, saving), log)
 
 
 def run_to_the_end(directory: Path, saving: Saving) -> int:

@@ -200,6 +200,10 @@ class RayEngine:
             rule = "be a directory that all machines share, each with this version of ezgreedy"
             raise require.refuse("--out", f"{rule} ({'; '.join(complaints)})", str(directory))
 
+    def has_room(self, num_running: int) -> bool:
+        """Whether to start another run: those for which there is no room wait for a machine."""
+        return True
+
     def begin(self, work: Work, settings: RunSettings) -> RemoteProcess:
         """Starts the process as soon as a machine has the resources."""
         here = [arg.absolute() if isinstance(arg, Path) else arg for arg in work.arguments]

@@ -13,7 +13,7 @@ import fcntl
 import hashlib
 import os
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -23,7 +23,7 @@ from typing import Any
 import ezgreedy
 from ezgreedy import requirements as require
 from ezgreedy.checkpoints import durable_files
-from ezgreedy.results.runs import SWEEP_FILE, SWEEP_RUNS, read_mapping, read_run
+from ezgreedy.results.runs import ENGINE_FILE, SWEEP_FILE, SWEEP_RUNS, read_mapping, read_run
 from ezgreedy.results.store import write_json_atomically
 from ezgreedy.runs.output_paths import require_apart
 from ezgreedy.runs.run_directory import FINISHED, RUNNING, RunDirectory
@@ -117,8 +117,15 @@ class SweepDirectory:
         """The log file of the processes of a run."""
         return self.path / _LOGS / f"{member_id}.log"
 
-    def begin(self, member: Member) -> Path:
-        """Creates a run's directory, with its settings, if it does not exist; returns its path."""
+    def begin(
+        self, member: Member, prepare: Callable[[RunDirectory], None] = lambda draft: None
+    ) -> Path:
+        """Creates a run's directory, with its settings, if it does not exist; returns its path.
+
+        Args:
+            member: the run.
+            prepare: writes its other files.
+        """
         place = self.run(member.id)
         if place.config.exists():
             if with_later_settings(place.identity()) != as_plain(member.settings):
@@ -128,6 +135,7 @@ class SweepDirectory:
         durable_files.remove(draft.path)
         with durable_files.named_errors(draft.path):
             draft.create(member.settings)
+            prepare(draft)
             draft.path.replace(place.path)
         return place.path
 
@@ -168,6 +176,21 @@ class SweepDirectory:
             name
             for name, entry in self._contents["runs"].items()
             if name not in wanted and _place_of(entry) in new and self.state(name).state != DONE
+        ]
+
+    def others(self, members: Sequence[Member], *, are_fleets: bool) -> list[str]:
+        """Unfinished runs that were started as fleets though these are not, or the reverse.
+
+        Args:
+            members: runs that are asked for now.
+            are_fleets: whether they are fleets.
+        """
+        begun = [m for m in members if self.run(m.id).config.exists()]
+        return [
+            m.id
+            for m in begun
+            if (self.run(m.id).path / ENGINE_FILE).exists() != are_fleets
+            and self.run(m.id).status().get("state") != FINISHED
         ]
 
     # Reading.

@@ -20,12 +20,12 @@ from ezgreedy.sweeps.jobs import (
     ENDED,
     IN_USE,
     NO_ROOM,
+    EmbeddedRuns,
     Engine,
     ProcessOutcome,
     R,
+    Runs,
     Saving,
-    Work,
-    run_to_the_end,
 )
 from ezgreedy.sweeps.sweep_directory import (
     DONE,
@@ -62,6 +62,7 @@ class Sweeping(Generic[R]):
         num_jobs: number of concurrent runs.
         saving: when and how each run is saved.
         say: called with messages for the user.
+        runs: how each run is executed.
     """
 
     place: SweepDirectory
@@ -69,6 +70,7 @@ class Sweeping(Generic[R]):
     num_jobs: int
     saving: Saving
     say: Callable[[str], None]
+    runs: Runs = field(default_factory=EmbeddedRuns)
     _asked: frozenset[str] = frozenset()
     _waiting: deque[_Attempt] = field(default_factory=deque)
     _jobs: dict[R, _Attempt] = field(default_factory=dict)
@@ -111,7 +113,8 @@ class Sweeping(Generic[R]):
     def _start_what_is_due(self) -> None:
         now = time.monotonic()
         for attempt in list(self._waiting):
-            if len(self._jobs) >= self.num_jobs:
+            is_full = len(self._jobs) >= self.num_jobs
+            if is_full or not self.engine.has_room(len(self._jobs)):
                 return
             if attempt.not_before > now:
                 continue
@@ -125,14 +128,13 @@ class Sweeping(Generic[R]):
         self.place.note_failure(member.id, "")
         self.place.write()
         try:
-            directory = self.place.begin(member)
+            directory = self.place.begin(member, self.runs.prepare)
         except (ValueError, OSError) as error:  # damaged: retrying would not help
             if isinstance(error, OSError) and is_full_disk(error.errno):
                 raise
             self._give_up(member, str(error))
             return
-        arguments = (directory, self.saving)
-        work = Work(run_to_the_end, arguments, self.place.log(member.id))
+        work = self.runs.work(directory, self.saving, self.place.log(member.id))
         self._jobs[self.engine.begin(work, member.settings)] = attempt
 
     def _see_end(self, attempt: _Attempt, outcome: ProcessOutcome) -> None:
