@@ -64,7 +64,7 @@ def small_sequence_run(agent="r2d2", game="minatar/breakout", preset=None, **cha
         least_windows=10,
     )
     if not game.startswith(("minatar", "memory_chain", "deep_sea")):
-        torso = (Convolution(4, 16, 16),)
+        torso = (Convolution(4, 16, 16), Convolution(4, 2))  # the least that shares fields
         small = replace(small, torso=torso)
         if small.distillation is not None:
             small = replace(small, distillation=replace(small.distillation, torso=torso))

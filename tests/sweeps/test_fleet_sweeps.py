@@ -13,16 +13,20 @@ from pathlib import Path
 
 import pytest
 
+from ezgreedy.agents.agent import game_spec
+from ezgreedy.agents.registry import run_of
 from ezgreedy.cli import main
 from ezgreedy.commands.sweep import _fleet
 from ezgreedy.fleet.fleet_settings import FleetSettings
+from ezgreedy.fleet.roles import network_copy
 from ezgreedy.fleet.session import LocalSession
+from ezgreedy.games.lanes import Lanes
 from ezgreedy.results.runs import run_directories
 from ezgreedy.results.store import read_results
 from ezgreedy.runs.run_directory import RunDirectory
 from ezgreedy.sweeps import fleets
 from ezgreedy.sweeps.definitions import find, members
-from ezgreedy.sweeps.forecast import memory_bytes
+from ezgreedy.sweeps.forecast import PROCESS_BYTES, memory_bytes
 from ezgreedy.sweeps.placement import Demand
 from ezgreedy.sweeps.sweep_directory import SweepDirectory
 from support.small_runs import small_sequence_run
@@ -138,6 +142,17 @@ def test_a_fleet_asks_for_a_cpu_for_each_process_and_one_for_its_driver():
     assert fleets.need(replace(settings, device="cuda"), (4, 10, 10), FLEET).gpus == 1.0
 
 
+def test_every_actor_of_a_fleet_counts_its_own_network():
+    settings = run_of("r2d2-bootstrap", "paper", "Pong")
+    spec = game_spec(Lanes("Pong", 1, settings.protocol, seed=0))
+    copy = network_copy(settings, spec, is_actor=True)
+    one, two = (
+        fleets.need(settings, spec.frame_shape, replace(FLEET, actors=actors)).memory
+        for actors in (1, 2)
+    )
+    assert two - one == PROCESS_BYTES + 4 * copy.num_parameters
+
+
 def test_shares_are_counted_over_all_machines():
     wanted = Demand(6.0, 10**9, 0.0)
     fleets.require_share(wanted, Demand(6.0, 10**9, 0.0), "the cluster")
@@ -145,6 +160,7 @@ def test_shares_are_counted_over_all_machines():
         fleets.require_share(wanted, Demand(5.0, 64 * 10**9, 4.0), "the cluster")
 
 
+@pytest.mark.slow
 def test_a_cluster_that_cannot_hold_one_is_refused_with_what_it_would_need(session, tmp_path):
     out = tmp_path / "out"
     address = ["--address", session.address, "--actors", "2"]

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ezgreedy import requirements as require
+from ezgreedy.agents.r2d2.sizes import policy_bytes
 from ezgreedy.agents.run_settings import RunSettings
 from ezgreedy.fleet.fleet_settings import FleetSettings
 from ezgreedy.fleet.ray_run_loop import (
@@ -20,7 +21,9 @@ from ezgreedy.fleet.ray_run_loop import (
     store_megabytes_needed,
     write_engine,
 )
+from ezgreedy.fleet.roles import preset_of
 from ezgreedy.fleet.session import ClusterSession, LocalSession
+from ezgreedy.learning.settings import Sight
 from ezgreedy.replay.frames import available_bytes
 from ezgreedy.runs.run_directory import RunDirectory
 from ezgreedy.runs.run_loop import DriveOptions
@@ -42,7 +45,10 @@ def need(settings: RunSettings, frame_shape: tuple[int, ...], fleet: FleetSettin
         frame_shape: shape of a frame of its game.
         fleet: number of processes.
     """
-    memory = memory_bytes(settings, frame_shape) + fleet.num_processes * PROCESS_BYTES
+    sight = Sight(frame_shape, has_codes=settings.protocol.colour == "palette")
+    networks = (fleet.actors + fleet.evaluators) * policy_bytes(preset_of(settings), sight)
+    processes = fleet.num_processes * PROCESS_BYTES + networks
+    memory = memory_bytes(settings, frame_shape) + processes
     return Demand(fleet.num_processes + _DRIVER.cpus, memory, float(settings.device == "cuda"))
 
 

@@ -52,6 +52,11 @@ def update_bytes(preset: "R2D2Settings", sight: Sight) -> int:
     return int(frames) + rest + networks
 
 
+def policy_bytes(preset: "R2D2Settings", sight: Sight) -> int:
+    """Memory of the network of an actor or evaluator in a process of its own."""
+    return FLOAT_BYTES * num_parameters(preset.network(sight, MOST_ACTIONS))
+
+
 def lane_bytes(preset: "R2D2Settings", sight: Sight) -> int:
     """Memory of a lane: the block of observations that it fills."""
     return (preset.stride + 1) * _observation_bytes(sight)
