@@ -2,9 +2,9 @@
 
 First the same agent on MinAtar in one process and on Ray with two actors, in turns, in environment
 steps per second of wall time after start-up: the same lanes, the same samples per insert. Then each
-role of R2D2 at full size alone, in CPU seconds on one thread. Last the coordinator's own work in
-one turn, against actors in virtual time. `python benchmarks/fleet.py` does all; `engines`, `roles`
-or `turns` as an argument does one.
+role of R2D2 at full size alone, in CPU seconds on one thread, and the parts of an update. Last the
+coordinator's own work in one turn, against actors in virtual time. `python benchmarks/fleet.py`
+does all; `engines`, `roles` or `turns` as an argument does one.
 """
 
 import os
@@ -35,7 +35,8 @@ from ezgreedy.replay.compressed_batch import BatchDecoder
 from ezgreedy.runs.training import Training
 
 TURNS, SECONDS_PER_TURN = 5, 8.0
-LANES, UPDATE_BATCH = 16, 2
+LANES, UPDATE_BATCH = 16, 8
+UPDATES = 3
 TURNS_MEASURED = 5_000
 
 
@@ -100,6 +101,36 @@ def cpu_seconds(call: Callable[[], object], repeats: int = 1) -> float:
     return (time.process_time() - begun) / repeats
 
 
+def print_parts(role: LearnerRole, batch) -> None:
+    """What an update consists of, from its compressed batch on: CPU time of all threads."""
+    learner = role._learner.learner
+    spent: dict[str, float] = {}
+
+    def timed(part: str, call: Callable[..., object]) -> Callable[..., object]:
+        def run(*arguments: object) -> object:
+            begun = time.process_time()
+            result = call(*arguments)
+            spent[part] = spent.get(part, 0.0) + time.process_time() - begun
+            return result
+
+        return run
+
+    learner._fields = timed("distinct fields", learner._fields)
+    learner._unroll = timed("forwards", learner._unroll)
+    learner._optimizer.step = timed("optimiser", learner._optimizer.step)
+    backward, torch.autograd.backward = (
+        torch.autograd.backward,
+        timed("backwards", torch.autograd.backward),
+    )
+    begun = time.process_time()
+    for _ in range(UPDATES):
+        role.update(batch)
+    whole = time.process_time() - begun
+    torch.autograd.backward = backward
+    parts = ", ".join(f"{part} {seconds / whole:.1%}" for part, seconds in spent.items())
+    print(f"of an update: {parts}; everything else {1.0 - sum(spent.values()) / whole:.1%}")
+
+
 def measure_roles(game: str) -> None:
     torch.set_num_threads(1)
     settings = R2D2_EZ.at_scale("paper", game)
@@ -151,7 +182,8 @@ def measure_roles(game: str) -> None:
         learner.begin(settings, game_spec(lanes), None)
         batch = shard.sample(UPDATE_BATCH)[1]
         update = cpu_seconds(lambda: learner.update(batch)) / UPDATE_BATCH
-        print(f"an update takes {update:.2f} s for each window of its batch")
+        print(f"an update takes {update:.3f} s for each window of its batch")
+        print_parts(learner, batch)
         begun = time.process_time()
         _, weights = learner.weights()
         size = sum(array.nbytes for array in weights.values())
