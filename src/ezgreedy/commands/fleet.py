@@ -69,7 +69,7 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         "--learner",
         choices=("gpu", "cpu"),
         default="gpu",
-        help="speed of the learner: 0.16 s an update, or 55 s on one core (default: gpu)",
+        help="speed of the learner: 0.16 s an update, or 5.8 s on one core (default: gpu)",
     )
     simulate.add_argument(
         "--cost",

@@ -125,7 +125,7 @@ class VirtualActor(VirtualMember):
 
     def do_play(self, steps: int, version: int, weights: Any) -> tuple[float, PlayReport, int]:
         """Seconds of play, a report, and the number of completed windows."""
-        seconds = steps * self._lanes * self.costs.step
+        seconds = steps * (self.costs.act + self._lanes * self.costs.step)
         if weights is not None:
             self._version = version
             seconds += self.costs.load
