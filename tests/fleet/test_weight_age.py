@@ -112,7 +112,7 @@ def test_every_call_starts_with_the_newest_weights_that_are_here(tmp_path):
 
 def test_an_actor_with_short_calls_does_not_wait_for_the_coordinator(tmp_path):
     """A second call is there when the first one ends, unless weights or the limiter forbid it."""
-    costs = Costs(start=0.0, update=1e-3, send=0.0, decode=0.0, latency=0.02)
+    costs = Costs.of(step=3.2e-3, update=1e-3, call=0.5e-3, latency=0.02)
     shares = {}
     for stride in (4, 40):
         training, supervisor = trained(4, costs, 0.0, tmp_path, stride)

@@ -23,6 +23,8 @@ _COPIES = COPIES_OF_PARAMETERS + 4
 _UPDATE_SHARE = 2.4
 # Of a unit above the torso an update keeps gates, states and outputs, three numbers on average.
 _ACTIVATIONS_OF_UNIT = 3
+# A checkpoint copies the block of each lane and writes the copy out.
+_COPIES_OF_BLOCK = 3
 # Measured: what RND holds, as a multiple of whitened observations and activations.
 _NOVELTY_SHARE = 1.2
 
@@ -58,8 +60,8 @@ def policy_bytes(preset: "R2D2Settings", sight: Sight) -> int:
 
 
 def lane_bytes(preset: "R2D2Settings", sight: Sight) -> int:
-    """Memory of a lane: the block of observations that it fills."""
-    return (preset.stride + 1) * _observation_bytes(sight)
+    """Memory of a lane: the block of observations that it fills, also when it is saved."""
+    return _COPIES_OF_BLOCK * (preset.stride + 1) * _observation_bytes(sight)
 
 
 def _novelty_bytes(settings: DistillationSettings, sight: Sight, num_frames: int) -> int:
