@@ -1,5 +1,6 @@
 """Sweeps whose runs are fleets, on a real Ray: killed, interrupted, continued, refused."""
 
+import contextlib
 import importlib.util
 import json
 import os
@@ -38,7 +39,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore"),
 ]
 
-SECONDS = 400.0  # for anything; the machine may be busy
+SECONDS = 900.0  # for anything; the machine may be busy
 SOURCES = Path(__file__).parents[2] / "src"
 FLEET = FleetSettings(actors=1, shards=1, evaluators=1)
 SHARE = FLEET.num_processes + 1
@@ -83,19 +84,23 @@ def start(out, session, log):
         return subprocess.Popen(command, stdout=file, stderr=file, start_new_session=True)
 
 
+def saved_frames(place):
+    """Frames of the newest checkpoint, which its run may be about to replace; 0 without one."""
+    with contextlib.suppress(OSError, ValueError):
+        loaded = place.checkpoint_store().load()
+        return loaded.state["training"]["frames"] if loaded else 0
+    return 0
+
+
 def drivers(out):
     """Processes that drive a run which has something to lose, by its directory."""
-    found = {}
-    for path in run_directories(out) if out.exists() else []:
-        place = RunDirectory(path)
-        if place.status().get("state") == "running" and list(
-            place.checkpoints.glob("checkpoint-*")
-        ):
-            found[path] = place.status()["pid"]
-    return found
+    places = [RunDirectory(path) for path in run_directories(out)] if out.exists() else []
+    running = [place for place in places if place.status().get("state") == "running"]
+    return {place.path: place.status()["pid"] for place in running if saved_frames(place) > 0}
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(3600)  # 933 s on two cores with a load of 20
 def test_fleets_whose_driver_is_killed_and_a_sweep_that_is_interrupted_go_on(session, tmp_path):
     out, log = tmp_path / "out", tmp_path / "log"
     sweep = start(out, session, log)
@@ -113,7 +118,7 @@ def test_fleets_whose_driver_is_killed_and_a_sweep_that_is_interrupted_go_on(ses
     finally:
         sweep.kill()
     assert RunDirectory(other).status()["state"] == "paused"
-    saved = {path: RunDirectory(path).checkpoint_store().load().state for path in (run, other)}
+    saved = {path: saved_frames(RunDirectory(path)) for path in (run, other)}
     again = start(out, session, log)
     try:
         assert again.wait(SECONDS) == 0, log.read_text()
@@ -124,7 +129,7 @@ def test_fleets_whose_driver_is_killed_and_a_sweep_that_is_interrupted_go_on(ses
     for path in run_directories(out):
         rows = read_results(path / "results.jsonl")
         assert rows[-1]["frames"] >= FRAMES
-        assert 0 < saved[path]["training"]["frames"] < FRAMES
+        assert 0 < saved[path] < FRAMES
         assert len({(row["kind"], row["frames"]) for row in rows}) == len(rows)
         said = json.loads((path / "engine.json").read_text())
         assert (said["actors"], said["address"]) == (1, session.address)
