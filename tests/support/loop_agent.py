@@ -19,16 +19,19 @@ class LoopAgent(AdaptedAgent):
         self.trial, self.replay = trial, []
         self.schedule = Linear(first, last, trial.num_steps)
         self.explore = self.policy(trial)
-        self.envs = SyncVectorEnv(
-            [lambda i=i: trial.make_env(i) for i in range(trial.lanes)],
-            autoreset_mode=self.autoreset,
-        )
+        self.envs = self.vector_env(trial)
         self.observations = None
         self.finished = np.zeros(trial.lanes, dtype=bool)
         self.steps_before = [0] * trial.lanes
 
     def policy(self, trial):
         return EZGreedy(trial.num_actions, self.schedule, trial.durations, trial.lanes, trial.seed)
+
+    def vector_env(self, trial):
+        return SyncVectorEnv(
+            [lambda i=i: trial.make_env(i) for i in range(trial.lanes)],
+            autoreset_mode=self.autoreset,
+        )
 
     def collect(self, num_steps):
         if self.observations is None:
@@ -43,16 +46,19 @@ class LoopAgent(AdaptedAgent):
         if self.autoreset == AutoresetMode.NEXT_STEP:
             real = ~self.finished  # the others only reset: their action is ignored
         actions = self.act(greedy, real)
-        reached, _, terminated, truncated, _ = self.envs.step(actions)
+        reached, _, terminated, truncated, infos = self.envs.step(actions)
         self.finished = terminated | truncated
         self.end_options(self.finished)
-        self.store(actions, greedy, real)
+        self.store(self.executed(actions, infos), greedy, real)
         if self.autoreset == AutoresetMode.DISABLED and self.finished.any():
             reached, _ = self.envs.reset(options={"reset_mask": self.finished})
         self.observations = reached.copy()
 
     def act(self, greedy, real):
         return self.explore(greedy, active=real)
+
+    def executed(self, actions, infos):
+        return actions
 
     def end_options(self, finished):
         self.explore.reset(finished)
@@ -84,11 +90,19 @@ class LoopAgent(AdaptedAgent):
         return self.explore.state_dict()
 
     def save(self, directory):
-        (directory / "state.json").write_text(json.dumps(self.explore.state_dict()))
+        (directory / "state.json").write_text(self.as_text(self.explore.state_dict()))
+
+    @staticmethod
+    def as_text(state):
+        return json.dumps(state)
+
+    @staticmethod
+    def from_text(path):
+        return json.loads(path.read_text())
 
     @classmethod
     def restored(cls, directory, trial):
         agent = cls(trial)
-        agent.explore.load_state_dict(json.loads((directory / "state.json").read_text()))
+        agent.explore.load_state_dict(cls.from_text(directory / "state.json"))
         agent.steps_before = agent.explore.steps.tolist()
         return agent
