@@ -11,6 +11,7 @@ SAYS = {
     "add_ez_to_your_loop.py": "reward",
     "compare_durations.py": "",
     "coverage_of_your_policy.py": "drew coverage.png, first_visits_eps.png",
+    "dqn_loop.py": "Disabled: last episodes",
     "fast_torso.py": "nn.Conv2d takes",
     "own_agent.py": "rainbow-rocking on deep_sea/6 after 3,0",
     "own_game.py": "rainbow-ez on corridor/12 after 3,0",

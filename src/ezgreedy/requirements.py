@@ -144,7 +144,10 @@ def actions(name: str, value: object, length: int, num_actions: int) -> IntArray
     if array.dtype.kind not in "iu":
         raise refuse_type(name, f"hold ints, not {array.dtype}", value)
     if array.shape != (length,):
-        raise refuse(name, f"have shape {(length,)}", array.shape)
+        received = (
+            f"{array.shape} (one entry per lane, and lanes are fixed: `active` leaves some out)"
+        )
+        raise refuse(name, f"have shape {(length,)}", Described(received))
     if array.dtype != np.int64:
         if array.dtype == np.uint64 and (array > LARGEST_INT64).any():
             raise refuse(name, f"lie in [0, {num_actions})", array.max())

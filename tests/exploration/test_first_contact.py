@@ -108,6 +108,12 @@ def test_greedy_actions_that_are_no_array_are_refused_with_the_way(greedy, way):
         explore(greedy)
 
 
+def test_another_number_of_lanes_is_refused_with_the_way():
+    message = r"greedy must have shape \(3,\); got \(2,\) \(one entry per lane, .*`active` leaves"
+    with pytest.raises(ValueError, match=message):
+        EZGreedy(4, 0.1, lanes=3)([0, 1])
+
+
 def test_arrays_of_other_packages_are_refused_with_the_way():
     class Foreign:
         def __array__(self):
