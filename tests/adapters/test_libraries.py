@@ -1,12 +1,16 @@
 """What adapters share: which releases they know, and states saved with other environments."""
 
+import subprocess
+import sys
 import warnings
 from importlib.metadata import version
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from ezgreedy import EZGreedy, Fixed
+from ezgreedy.adapters import libraries
 from ezgreedy.adapters.libraries import Library
 from ezgreedy.adapters.saved_lanes import fresh_seed, restore
 from support.twins import tape
@@ -46,6 +50,45 @@ def test_releases_are_compared_as_numbers(monkeypatch, least, tested):
         warnings.simplefilter("always")
         Library("numpy", "numbers", least, "4").check("ezgreedy.adapters.numbers")
     assert bool(caught) != tested
+
+
+ADAPTERS = {
+    "ezgreedy.adapters.sb3": libraries.SB3,
+    "ezgreedy.adapters.sb3_contrib": libraries.SB3_CONTRIB,
+    "ezgreedy.adapters.torchrl": libraries.TORCHRL,
+    "ezgreedy.adapters.tianshou": libraries.TIANSHOU,
+    "ezgreedy.adapters.pfrl": libraries.PFRL,
+    "ezgreedy.adapters.rllib": libraries.RLLIB,
+    "ezgreedy.adapters.gymnasium": libraries.GYMNASIUM,
+    "ezgreedy.jax": libraries.JAX,
+}
+FOLDER = Path(libraries.__file__).parent
+# The release is asked for before the library is imported, so it need not be there.
+IMPORT = """
+import importlib, sys, warnings
+from ezgreedy.adapters import libraries
+libraries.version = lambda name: sys.argv[2]
+warnings.simplefilter("error", UserWarning)
+importlib.import_module(sys.argv[1])
+"""
+
+
+@pytest.mark.parametrize("adapter", ADAPTERS)
+def test_every_adapter_warns_about_an_untested_release(adapter):
+    library = ADAPTERS[adapter]
+    command = [sys.executable, "-c", IMPORT, adapter, library.below]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    tested = (
+        f"{adapter} is tested with {library.distribution} >= {library.least}, < {library.below}"
+    )
+    assert f"UserWarning: {tested}; found {library.below}." in ran.stderr
+    assert f"pip install 'ezgreedy[{library.extra}]'" in ran.stderr
+
+
+def test_every_adapter_is_known_here():
+    modules = {f"ezgreedy.adapters.{path.stem}" for path in FOLDER.glob("*.py")} | {"ezgreedy.jax"}
+    shared = {"__init__", "libraries", "saved_lanes", "torch_checkpoints"}
+    assert modules - {f"ezgreedy.adapters.{name}" for name in shared} == set(ADAPTERS)
 
 
 def test_seeds_are_kept_or_fresh():

@@ -179,6 +179,37 @@ def test_the_old_spaces_of_gym_are_understood():
     assert explorer.exploration.lane(0).num_actions == 5
 
 
+def act(agent, num_environments, num_steps):
+    """Steps of training in this many environments, none of which ends its episode."""
+    seen, nothing = [np.zeros(3)] * num_environments, [False] * num_environments
+    for _ in range(num_steps):
+        agent.batch_act(seen)
+        agent.batch_observe(seen, [0.0] * num_environments, nothing, nothing)
+
+
+def test_environments_that_change_between_calls_are_warned_about():
+    agent = dqn(ConstantEpsilonGreedy(1.0, sample))
+    explorer = explore_with_options(agent, 5, Fixed(50), seed=1)
+    act(agent, 3, num_steps=3)
+    with pytest.warns(UserWarning, match="3 environments before, 2 now: .* both have continue"):
+        act(agent, 2, num_steps=2)
+    assert [int(policy.steps[0]) for policy in explorer.policies] == [5, 5, 3]
+    assert [int(policy.remaining[0]) for policy in explorer.policies] == [45, 45, 47]
+
+
+def test_another_number_of_environments_than_saved_is_warned_about(tmp_path):
+    agent = dqn(ConstantEpsilonGreedy(1.0, sample))
+    explore_with_options(agent, 5, Fixed(50), seed=1)
+    act(agent, 3, num_steps=1)
+    agent.save(str(tmp_path / "agent"))
+    other = dqn(ConstantEpsilonGreedy(1.0, sample))
+    explorer = explore_with_options(other, 5, Fixed(50), seed=1)
+    other.load(str(tmp_path / "agent"))
+    with pytest.warns(UserWarning, match="3 environments before, 4 now"):
+        act(other, 4, num_steps=2)
+    assert [int(policy.steps[0]) for policy in explorer.policies] == [3, 3, 3, 2]
+
+
 def test_other_explorers_and_agents_are_refused():
     with pytest.raises(TypeError, match=r"agent.explorer must be ε-greedy; got AdditiveGaussian"):
         explore_with_options(dqn(AdditiveGaussian(0.1)), 5)

@@ -396,6 +396,14 @@ def test_another_number_of_environments_continues_with_a_warning(tmp_path, lanes
     assert other.recording.num_steps == [10] * lanes
 
 
+def test_environments_that_change_between_calls_are_refused_with_the_way():
+    """SB3's own refusal, which points to `load`."""
+    model = model_for(Trial(lanes=3))
+    model.learn(30)
+    with pytest.raises(AssertionError, match=r"\(2 != 3\).*load\(path, env\)"):
+        model.set_env(envs(Trial(lanes=2)))
+
+
 def test_another_law_than_the_saved_one_is_refused(tmp_path):
     model = EZGreedyDQN("MlpPolicy", "CartPole-v1", seed=0, **SMALL)
     model.save(tmp_path / "model")

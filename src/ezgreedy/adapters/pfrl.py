@@ -67,6 +67,7 @@ class EZGreedyExplorer(AttributeSavingMixin, Explorer):
         self.exploration = _Exploration(require.num_actions(num_actions), law, fresh_seed(seed))
         self._time: int | None = None
         self._lane = 0
+        self._num_environments: int | None = None
 
     @property
     def policies(self) -> list[EZGreedy]:
@@ -83,6 +84,8 @@ class EZGreedyExplorer(AttributeSavingMixin, Explorer):
     ) -> int:
         """The action of the next environment of the batch."""
         # The agent asks for its environments in turn, and its clock moves on only after all.
+        if t != self._time:
+            self._count_environments()
         self._lane = 0 if t != self._time else self._lane + 1
         self._time = t
         if hasattr(self._schedule, "compute_epsilon"):
@@ -93,6 +96,19 @@ class EZGreedyExplorer(AttributeSavingMixin, Explorer):
         greedy = np.array([int(greedy_action_func())])
         return int(explore(greedy, starts=np.array([self._starts()]))[0])
 
+    def _count_environments(self) -> None:
+        """Warns if the step that is now complete had another number of environments."""
+        if self._time is None:
+            return
+        before, now = self._num_environments, self._lane + 1
+        if before not in (None, now):
+            warnings.warn(
+                f"{before} environments before, {now} now: environments that both have continue "
+                "their exploration, others begin theirs",
+                stacklevel=3,
+            )
+        self._num_environments = now
+
     def _starts(self) -> bool:
         """Whether an episode begins: the agent forgets the last observation of one that ended."""
         last = getattr(self._agent, "batch_last_obs", ())  # it has none before its first action
@@ -102,6 +118,7 @@ class EZGreedyExplorer(AttributeSavingMixin, Explorer):
         """As agents load; a checkpoint from before there were options is fine."""
         if os.path.isdir(dirname):
             super().load(dirname)
+            self._num_environments = len(self.policies) or None
         else:
             warnings.warn(
                 "this agent was saved without εz-greedy: its options begin now", stacklevel=4

@@ -1,11 +1,12 @@
 """εz-greedy in sb3-contrib: `EZGreedyQRDQN` in place of `QRDQN`; everything else is as in `sb3`."""
 
 from ezgreedy.adapters.libraries import SB3_CONTRIB
-from ezgreedy.adapters.sb3 import EZGreedyMixin
 
 SB3_CONTRIB.check(__name__)
 
 from sb3_contrib import QRDQN
+
+from ezgreedy.adapters.sb3 import EZGreedyMixin
 
 
 class EZGreedyQRDQN(EZGreedyMixin, QRDQN):

@@ -99,6 +99,9 @@ PARTS = (
         "sb3", "stable_baselines3", "stable-baselines3", "adapter", "import ezgreedy.adapters.sb3"
     ),
     Part("torchrl", "torchrl", "torchrl", "adapter", "import ezgreedy.adapters.torchrl"),
+    Part("tianshou", "tianshou", "tianshou", "adapter", "import ezgreedy.adapters.tianshou"),
+    Part("pfrl", "pfrl", "pfrl", "adapter", "import ezgreedy.adapters.pfrl"),
+    Part("jax", "jax", "jax", "pure functions", "import ezgreedy.jax"),
     Part("completion", "argcomplete", "argcomplete", "the tab key", "import argcomplete"),
     Part("docs", "sphinx", "sphinx", "the documentation site", "import sphinx, myst_nb, furo"),
 )
