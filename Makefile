@@ -13,6 +13,7 @@ DEV := $(VENV)/.dev-installed
 DOCS := $(VENV)/.docs-installed
 LOCKED := .venv-locked
 ADAPTERS := .venv-adapters
+INSTALL = $(@D)/bin/python -m pip install --quiet --disable-pip-version-check
 ADAPTER_TESTS := torch==2.13.0 pytest pytest-timeout pytest-xdist
 
 # numba's cache does not notice changes in functions of other files, so each state of the sources
@@ -85,11 +86,16 @@ $(ADAPTERS)/%/.created:
 	@touch $@
 
 $(ADAPTERS)/shared/.installed: $(ADAPTERS)/shared/.created pyproject.toml
-	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[sb3,torchrl,tianshou,pfrl]' $(ADAPTER_TESTS)
+	$(INSTALL) -e '.[sb3,torchrl,tianshou,pfrl,jax,gymnasium]' $(ADAPTER_TESTS)
 	@touch $@
 
-test-adapters: $(ADAPTERS)/shared/.installed
-	EZGREEDY_REQUIRE_ADAPTERS=1 $(ADAPTERS)/shared/bin/python -m pytest -n 2 tests/adapters
+$(ADAPTERS)/rllib/.installed: $(ADAPTERS)/rllib/.created pyproject.toml
+	$(INSTALL) -e '.[rllib]' $(ADAPTER_TESTS)
+	@touch $@
+
+test-adapters: $(ADAPTERS)/shared/.installed $(ADAPTERS)/rllib/.installed
+	EZGREEDY_REQUIRE_ADAPTERS=1 $(ADAPTERS)/shared/bin/python -m pytest -n 2 tests/adapters --ignore tests/adapters/test_rllib.py
+	EZGREEDY_REQUIRE_ADAPTERS=1 $(ADAPTERS)/rllib/bin/python -m pytest tests/adapters/test_rllib.py tests/adapters/test_gymnasium.py
 
 test-cuda: $(DEV)
 	$(BIN)/python -m pytest -m cuda
