@@ -7,11 +7,19 @@ smallest time of each is kept. Run with `make bench`.
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import cycle
 
 import numpy as np
 
-from ezgreedy import EpsilonGreedy, EZGreedy, Zeta
+from ezgreedy import (
+    EpsilonGreedy,
+    EZGreedy,
+    StopOnDiscrepancy,
+    StopOnReward,
+    StopOnUnchanged,
+    Zeta,
+)
 from ezgreedy.compilation import jit
 from ezgreedy.exploration import compiled
 
@@ -62,6 +70,45 @@ def numpy_costs() -> None:
             f"{lanes:7d} {plain / lanes * 1e9:20.1f} "
             f"{times['eps'] / plain:14.2f}× {times['ez'] / plain:12.2f}×"
         )
+
+
+def stopping_costs() -> None:
+    lanes, rows = 320, 64
+    print(f"\nEnding options at {lanes} lanes, relative to a call of EZGreedy without masks")
+    rng, greedy = np.random.default_rng(0), np.zeros(lanes, dtype=np.int64)
+    plain, told, stopped = (EZGreedy(NUM_ACTIONS, EPSILON, Zeta(), lanes) for _ in range(3))
+    nowhere, some = np.zeros(lanes, dtype=bool), iter_rows(rng.random((rows, lanes)) < 0.01)
+    observations, numbers = (
+        iter_rows(rng.random((rows, lanes, 4))),
+        iter_rows(rng.random((8, lanes))),
+    )
+    unchanged, reward = StopOnUnchanged(lanes), StopOnReward(lanes, above=0.99)
+    discrepancy = StopOnDiscrepancy(lanes)
+
+    def surprised() -> object:
+        row = next(numbers)
+        return discrepancy(rewards=row, values=row)
+
+    times = smallest_times(
+        {
+            "plain": lambda: plain(greedy),
+            "ends nothing (goal: 1.15)": lambda: told(greedy, ends=nowhere),
+            "ends 1 % of lanes (goal: 1.15)": lambda: stopped(greedy, ends=next(some)),
+            "StopOnUnchanged, 4 numbers (goal: 1)": lambda: unchanged(
+                observations=next(observations)
+            ),
+            "StopOnReward (goal: 1)": lambda: reward(rewards=next(numbers)),
+            "StopOnDiscrepancy (goal: 1)": surprised,
+        },
+        1000,
+    )
+    for name, seconds in times.items():
+        print(f"  {name:<40} {seconds / times['plain']:5.2f}×")
+
+
+def iter_rows(array: np.ndarray) -> Iterator[np.ndarray]:
+    """The rows of an array over and over."""
+    return cycle(list(array))
 
 
 @jit
@@ -115,5 +162,6 @@ def import_cost() -> None:
 
 if __name__ == "__main__":
     numpy_costs()
+    stopping_costs()
     compiled_costs()
     import_cost()

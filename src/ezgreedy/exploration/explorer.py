@@ -86,11 +86,12 @@ class Masks(NamedTuple):
 
 
 class Ended(NamedTuple):
-    """Numbers of options that one call ended early."""
+    """Numbers of options that one call ended early, and of the plays that they had left."""
 
     by_episode_ends: int = 0
     by_caller: int = 0
     by_masks: int = 0
+    plays_cut: int = 0
 
 
 class Explorer(ABC):

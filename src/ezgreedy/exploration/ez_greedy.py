@@ -30,6 +30,7 @@ from ezgreedy.requirements import BoolArray, FloatArray, IntArray
 
 # Durations are counted once for many calls; this bounds the backlog.
 _CALLS_BETWEEN_COUNTS = 256
+_NOTHING_ENDED = Ended()
 
 
 class EZGreedy(Explorer):
@@ -104,7 +105,7 @@ class EZGreedy(Explorer):
         """
         if not callable(greedy):
             greedy = require.actions("greedy", greedy, self.lanes, self.num_actions)
-        running, ended = self._remaining, Ended()
+        running, ended = self._remaining, _NOTHING_ENDED
         if starts is not None or active is not None or legal is not None or ends is not None:
             masks = self._checked_masks(starts, active, legal, ends)
             active, legal = masks.active, masks.legal
@@ -125,8 +126,8 @@ class EZGreedy(Explorer):
             check_greedy_legal(greedy, legal, self._deciding(running, active) & (exploring == 0))
         chance = self._chance(actions, legal)
         # From here on nothing can fail, so a refused call has changed nothing.
-        if any(ended):
-            self._count_ended(running, ended)
+        if ended.plays_cut:
+            self._count_ended(ended)
         remaining = running + exploring
         remaining[fresh] = further_plays
         self._remaining, self._option_actions = remaining, option_actions
@@ -143,22 +144,22 @@ class EZGreedy(Explorer):
         """Plays left [lanes] once the masks have ended options; numbers ended."""
         starts, active, legal, ends = masks
         running = self._remaining
-        num_cut = num_stopped = num_masked = 0
+        num_cut = num_stopped = num_masked = cut = stopped = masked = 0
         if starts is not None and not self.carries_over_episodes:
-            num_cut = int(np.count_nonzero(running[starts]))
-            running = np.where(starts, 0, running)
+            running, num_cut, cut = _without(running, starts)
         if ends is not None:
-            num_stopped = int(np.count_nonzero(running[ends]))
-            running = np.where(ends, 0, running)
+            running, num_stopped, stopped = _without(running, ends)
         if legal is not None:
             stepping = np.arange(self.lanes) if active is None else np.flatnonzero(active)
             self.choice.check_legal(legal, stepping)
             stepping = stepping[running[stepping] > 0]
             illegal = stepping[~legal[stepping, self._option_actions[stepping]]]
-            num_masked = illegal.size
-            running = running.copy()
-            running[illegal] = 0
-        return running, Ended(num_cut, num_stopped, num_masked)
+            now_illegal = np.zeros(self.lanes, dtype=np.bool_)
+            now_illegal[illegal] = True
+            running, num_masked, masked = _without(running, now_illegal)
+        if running is self._remaining:
+            return running, _NOTHING_ENDED
+        return running, Ended(num_cut, num_stopped, num_masked, cut + stopped + masked)
 
     def _begin(
         self,
@@ -230,17 +231,15 @@ class EZGreedy(Explorer):
             self._counters.add_durations(np.concatenate(self._begun) + 1)
             self._begun.clear()
 
-    def _count_ended(self, running: IntArray, ended: Ended) -> None:
-        """Counts options that ended early; `running` are the plays left after that, [lanes]."""
+    def _count_ended(self, ended: Ended) -> None:
         self._counters.cut_by_episode_ends += ended.by_episode_ends
         self._counters.cut_by_caller += ended.by_caller
         self._counters.cut_by_masks += ended.by_masks
-        self._counters.plays_cut += int((self._remaining - running).sum())
+        self._counters.plays_cut += ended.plays_cut
 
     def _end_options(self, finished: BoolArray) -> None:
-        running = np.where(finished, 0, self._remaining)
-        self._count_ended(running, Ended(int(np.count_nonzero(self._remaining[finished]))))
-        self._remaining = running
+        self._remaining, num_cut, cut = _without(self._remaining, finished)
+        self._count_ended(Ended(num_cut, plays_cut=cut))
 
     def _identity(self) -> dict[str, Any]:
         weights = self.choice.weights
@@ -268,6 +267,23 @@ class EZGreedy(Explorer):
             self._lookahead.forget(steps)
 
         return restore
+
+
+def _without(running: IntArray, ended: BoolArray) -> tuple[IntArray, int, int]:
+    """Plays left [lanes] once the options of ended lanes are gone; how many options and plays.
+
+    The array is a new one only if something ended: most masks end nothing.
+    """
+    if not np.count_nonzero(ended):
+        return running, 0, 0
+    lanes = ended.nonzero()[0]
+    left = running[lanes]
+    num_ended = int(np.count_nonzero(left))
+    if not num_ended:
+        return running, 0, 0
+    running = running.copy()
+    running[lanes] = 0
+    return running, num_ended, int(np.add.reduce(left))
 
 
 class EpsilonGreedy(EZGreedy):

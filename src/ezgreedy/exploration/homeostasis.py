@@ -54,14 +54,15 @@ class Homeostat:
             signal: finite numbers, [lanes].
             known: lanes with a signal; the others keep their averages and get the rate itself.
         """
-        if known is None:
-            known = np.ones(self.lanes, dtype=np.bool_)
-        known = require.mask("known", known, (self.lanes,))
         if np.shape(signal) != (self.lanes,):
             raise require.refuse("signal", f"have shape {(self.lanes,)}", np.shape(signal))
-        if not np.isfinite(signal[known]).all():
-            raise require.refuse("signal", "be finite", signal[known].tolist())
-        x = np.where(known, signal, 0.0)
+        finite = np.isfinite(signal)
+        if known is not None:
+            known = require.mask("known", known, (self.lanes,))
+            finite |= ~known
+        if np.count_nonzero(finite) < self.lanes:
+            raise require.refuse("signal", "be finite", signal[~finite].tolist())
+        x = signal if known is None else np.where(known, signal, 0.0)
         counts = self._counts + 1.0
         share = 1.0 / np.minimum(counts, _MEMORY / self.rate)
         means = self._means + share * (x - self._means)
@@ -71,11 +72,16 @@ class Homeostat:
         e = np.exp(np.minimum((x - means) / spread, _LARGEST_EXPONENT))
         counted = e if self.as_published else np.minimum(e, self._exponentials / self.rate)
         exponentials = self._exponentials + share * (counted - self._exponentials)
+        chances = np.minimum(1.0, self.rate * e / exponentials)
+        if known is None or np.count_nonzero(known) == self.lanes:
+            self._counts, self._means = counts, means
+            self._variances, self._exponentials = variances, exponentials
+            return chances
         self._counts = np.where(known, counts, self._counts)
         self._means = np.where(known, means, self._means)
         self._variances = np.where(known, variances, self._variances)
         self._exponentials = np.where(known, exponentials, self._exponentials)
-        return np.where(known, np.minimum(1.0, self.rate * e / exponentials), self.rate)
+        return np.where(known, chances, self.rate)
 
     def state_dict(self) -> dict[str, Any]:
         """The averages, as plain JSON-able data."""

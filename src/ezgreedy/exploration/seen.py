@@ -1,5 +1,6 @@
 """What a loop knows when a decision is due, checked once for all who judge by it."""
 
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -47,9 +48,14 @@ class Seen(NamedTuple):
 
 
 def _mask(name: str, value: object, lanes: int, *, otherwise: bool) -> BoolArray:
-    if value is None:
-        return np.full(lanes, otherwise)
-    return require.mask(name, value, (lanes,))
+    return _constant(lanes, otherwise) if value is None else require.mask(name, value, (lanes,))
+
+
+@lru_cache(maxsize=16)
+def _constant(lanes: int, value: bool) -> BoolArray:
+    mask = np.full(lanes, value)
+    mask.setflags(write=False)  # shared by all calls
+    return mask
 
 
 def _rows(observations: object, lanes: int) -> NDArray[Any] | None:
@@ -69,6 +75,6 @@ def _numbers(name: str, value: object, lanes: int) -> FloatArray | None:
         raise require.refuse_type(name, f"hold numbers, not {array.dtype}", value)
     if array.shape != (lanes,):
         raise require.refuse(name, f"have shape {(lanes,)}", array.shape)
-    if not np.isfinite(array).all():
+    if np.count_nonzero(np.isfinite(array)) < lanes:
         raise require.refuse(name, "be finite", array.tolist())
-    return array.astype(np.float64)
+    return array.astype(np.float64, copy=False)

@@ -63,7 +63,8 @@ class StoppingRule(ABC):
             if getattr(seen, name) is None:
                 raise require.refuse(name, f"be given: {type(self).__name__} reads them", None)
         # Everything is checked before anything changes.
-        self.reset(seen.starts)
+        if np.count_nonzero(seen.starts):
+            self._forget(seen.starts)
         return self.judge(seen)
 
     @abstractmethod
@@ -121,10 +122,16 @@ class StopOnUnchanged(StoppingRule):
             self._before = now.copy()
         elif now.shape != self._before.shape:
             raise require.refuse("observations", f"have shape {self._before.shape}", now.shape)
-        same = (now == self._before).reshape(self.lanes, -1).all(axis=1)
-        counted = np.where(same & self._knows, self._unchanged + 1, 0)
-        fires = (counted >= self.steps) & seen.active
-        self._unchanged = np.where(seen.active, np.where(fires, 0, counted), self._unchanged)
+        same = (now == self._before).reshape(self.lanes, -1).all(axis=1) & self._knows
+        counted = (self._unchanged + 1) * same
+        fires: BoolArray = counted >= self.steps
+        if np.count_nonzero(seen.active) == self.lanes:
+            self._unchanged = counted * ~fires
+            self._before[...] = now
+            self._knows = np.ones(self.lanes, dtype=np.bool_)
+            return fires
+        fires &= seen.active
+        self._unchanged = np.where(seen.active, counted * ~fires, self._unchanged)
         self._before[seen.active] = now[seen.active]
         self._knows = self._knows | seen.active
         return fires

@@ -41,10 +41,14 @@ class ValuePromise:
         """The discrepancy, [lanes]; NaN within the first k steps of an episode."""
         assert seen.rewards is not None and seen.values is not None  # noqa: PT018
         active = seen.active
-        values = np.concatenate([self._values[:, 1:], seen.values[:, None]], axis=1)
-        rewards = np.concatenate([self._rewards[:, 1:], seen.rewards[:, None]], axis=1)
-        self._values = np.where(active[:, None], values, self._values)
-        self._rewards = np.where(active[:, None], rewards, self._rewards)
+        if np.count_nonzero(active) == self.lanes:
+            _push(self._values, seen.values)
+            _push(self._rewards, seen.rewards)
+        else:
+            for rows, newest in ((self._values, seen.values), (self._rewards, seen.rewards)):
+                moved = rows[active]
+                _push(moved, newest[active])
+                rows[active] = moved
         self._length = np.minimum(self._length + active, self.steps + 1)
         return self.discrepancies()
 
@@ -74,3 +78,9 @@ class ValuePromise:
             )
         self._values, self._rewards = values, rewards
         self._length = np.array(state["length"], dtype=np.int64)
+
+
+def _push(rows: FloatArray, newest: FloatArray) -> None:
+    """Drops the oldest column and adds the newest, in place."""
+    rows[:, :-1] = rows[:, 1:]
+    rows[:, -1] = newest
