@@ -1,6 +1,7 @@
 """Claims: their sources and criteria, and verdicts that follow from readings only."""
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -112,6 +113,8 @@ def test_claims_survive_json() -> None:
     )
     assert Claim.from_json(claim.as_json()) == claim
     assert claim.as_json()["verdict"] == "reading-dependent"
+    over_games = replace(claim, sample="game")
+    assert Claim.from_json(over_games.as_json()) == over_games
 
 
 def test_every_statement_is_a_sentence_of_its_own() -> None:

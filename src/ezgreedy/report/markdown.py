@@ -110,7 +110,7 @@ def _verdict_row(row: Row, study: Study, home: Path) -> tuple[str, ...]:
         place,
         "<br>".join(_numbers(claim)),
         f"**{wording.verdict(claim)}**",
-        str(claim.num_seeds),
+        str(claim.num_seeds) if claim.sample == "seed" else f"{claim.num_seeds} {claim.sample}s",
         f"[{row.experiment}]({page})",
     )
 
