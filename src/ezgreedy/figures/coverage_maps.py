@@ -165,6 +165,9 @@ def _panel(
 
 def _label(axes: Any, layout: Layout) -> None:
     horizontal, vertical = layout.labels
+    if layout.width is not None:
+        for axis in axes.flat:
+            axis.locator_params(integer=True)  # rows and columns have whole numbers
     for axis in axes[-1]:
         axis.set_xlabel(horizontal)
     for axis in axes[:, 0]:
