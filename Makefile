@@ -21,7 +21,7 @@ ADAPTER_TESTS := torch==2.13.0 pytest pytest-timeout pytest-xdist
 SOURCES := $(shell find src -name '*.py' | LC_ALL=C sort)
 export NUMBA_CACHE_DIR := $(CURDIR)/$(VENV)/numba/$(shell cat $(SOURCES) | cksum | cut -d' ' -f1)
 
-.PHONY: help reproduce reproduce-locked lock docs test test-slow test-package test-adapters test-cuda lint format bench clean
+.PHONY: help reproduce reproduce-locked lock docs test test-slow test-core test-package test-adapters test-cuda lint format bench clean
 help:
 	@sed -n 's/^# \{0,1\}//p;/^$$/q' Makefile
 
@@ -76,6 +76,20 @@ docs: $(DOCS)
 	$(BIN)/python -m sphinx -q -W --keep-going -b html docs out/docs
 	@echo "wrote out/docs/index.html"
 
+# The core and the small-scale study under another Python: make test-core PYTHON=python3.13. Files that
+# need torch, ale-py or the oracles are left out.
+CORE_TESTS := tests/exploration tests/envs tests/analysis tests/commands/test_parsing.py \
+	tests/test_cli.py tests/test_named_settings.py tests/test_packages.py \
+	tests/test_requirements.py tests/test_units.py
+NOT_CORE := tests/exploration/test_backends.py tests/exploration/test_first_contact.py \
+	tests/envs/test_cartpole.py tests/envs/test_deep_sea.py \
+	tests/analysis/test_game_walks.py tests/analysis/test_distinct_actions.py
+test-core:
+	$(PYTHON) -m venv --clear .venv-core
+	.venv-core/bin/python -m pip install --quiet --disable-pip-version-check -e '.[study]' \
+		pytest pytest-timeout pytest-xdist hypothesis html5lib colorednoise
+	.venv-core/bin/python -m pytest -n 2 -m "not slow" $(CORE_TESTS) $(NOT_CORE:%=--ignore %)
+
 # The wheel and the sdist in new environments, one for each extra. Installs gigabytes.
 test-package: $(DEV)
 	EZGREEDY_TEST_EXTRAS=all $(BIN)/python -m pytest -m slow tests/repository/test_package.py
@@ -121,4 +135,4 @@ bench: $(DEV)
 	$(BIN)/python benchmarks/fleet.py
 
 clean:
-	rm -rf $(VENV) $(LOCKED) $(ADAPTERS) out .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(LOCKED) .venv-core $(ADAPTERS) out .pytest_cache .mypy_cache .ruff_cache .hypothesis
