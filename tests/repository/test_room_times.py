@@ -42,7 +42,7 @@ def test_the_table_ends_a_run(tmp_path, workers):
     (tmp_path / "pytest.ini").write_text(f"[pytest]\npythonpath = {TESTS}\n")
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *workers, "tests"]
     done = subprocess.run(
-        command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False
+        command, cwd=tmp_path, capture_output=True, text=True, timeout=900, check=False
     )
     assert done.returncode == 0, done.stdout
     words = [line.split()[:2] for line in done.stdout.splitlines()]

@@ -265,6 +265,11 @@ def test_a_run_that_kept_its_replay_plays_on_to_more_frames(uninterrupted, tmp_p
 def test_a_run_that_dropped_its_replay_says_why_it_cannot(tmp_path, capsys):
     run = str(tmp_path / "run")
     assert main(["train", "rainbow-ez", "--game", "minatar/breakout", "--out", run, *SMALL]) == 0
+    capsys.readouterr()
+    assert main(["resume", run]) == 0
+    assert (
+        "rainbow-ez on minatar/breakout: finished 608 frames, evaluation" in capsys.readouterr().err
+    )
     assert main(["resume", run, "--frames", "900"]) == 2
     assert "dropped its replay (train --keep-replay keeps it); got 900" in capsys.readouterr().err
 

@@ -139,6 +139,8 @@ def drive(
     """
     place.require_own_files()
     checkpoints = place.checkpoint_store()
+    settings = training.settings
+    label = f"{settings.agent.name} on {settings.game}"
     with (
         ResultLog(place.results, tolerates_damage=resumes) as log,
         Interruption() as interruption,
@@ -146,11 +148,13 @@ def drive(
         loaded = _newest_consistent(checkpoints, log) if resumes else None
         if loaded is not None and not loaded.state.get("has_replay", True):
             _drop_replay(training)  # if it was killed before it could
-            _note_complete(place, loaded.state["training"]["frames"], training.settings.frames)
+            frames = loaded.state["training"]["frames"]
+            _note_complete(place, frames, settings.frames)
+            Bar(label, settings.frames, frames, is_quiet=options.is_quiet).tell(
+                _closing_words(place, frames)
+            )
             return 0
         saves, notices = _restore(loaded, training, log, place) if resumes else (0, [])
-        settings = training.settings
-        label = f"{settings.agent.name} on {settings.game}"
         bar = Bar(label, settings.frames, training.frames, is_quiet=options.is_quiet)
         first = _first_new_frame(place, training.frames)
         board = TensorBoard(place.tensorboard, first, settings.protocol.frame_skip)
