@@ -80,7 +80,7 @@ def test_it_cannot_be_extended(both, capsys):
     assert main(["resume", str(run)]) == 2
     told = capsys.readouterr().err
     assert "frames must be at most" in told
-    assert "finished and dropped its replay; got 5000" in told
+    assert "finished and dropped its replay (train --keep-replay keeps it); got 5000" in told
     assert size(run) == before
 
 
