@@ -21,10 +21,14 @@ _times = pytest.StashKey[RoomTimes]()
 
 
 def pytest_configure(config):
-    # A shell that starts the suite in the background has it ignore Ctrl-C, and the commands that
-    # tests start and interrupt would inherit that.
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+    # A shell that starts the suite in the background has it ignore Ctrl-C, and `nohup` the end of
+    # the terminal; the commands that tests start and interrupt would inherit that.
+    for number, handler in (
+        (signal.SIGINT, signal.default_int_handler),
+        (signal.SIGHUP, signal.SIG_DFL),
+    ):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, handler)
     config.stash[_times] = RoomTimes()
     config.pluginmanager.register(_Listener(config.stash[_times]))
 

@@ -48,8 +48,13 @@ def test_work_does_not_grow_with_the_number_of_actors(tmp_path):
 
 
 def test_a_turn_in_which_little_happens_is_short(tmp_path):
-    training, _ = fleet(1000, tmp_path)
-    lines = [lines_executed(training.step, FLEET_CODE) for _ in range(50)]
+    training, supervisor = fleet(1000, tmp_path)
+    lines = []
+    for _ in range(50):
+        before = supervisor.num_asked
+        executed = lines_executed(training.step, FLEET_CODE)
+        # Actors of equal speed may answer in the same turn.
+        lines.append(executed / max(supervisor.num_asked - before, 1))
     assert min(lines) < 200
 
 
