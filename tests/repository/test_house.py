@@ -251,3 +251,9 @@ def test_pages_link_to_files_that_exist():
         for target in re.findall(r"\]\(([^)#]+?)\)", page.read_text()):
             if not target.startswith("http"):
                 assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_test_files_have_names_of_their_own():
+    # pytest imports them by name, and a second one of a name is not collected.
+    names = [path.name for path in (ROOT / "tests").rglob("test_*.py")]
+    assert sorted(set(names)) == sorted(names)
