@@ -144,7 +144,9 @@ class RayMachines(Machines):
     def __enter__(self):
         super().__enter__()
         path = [Path(ezgreedy.__file__).parents[1], Path(__file__).parents[1]]
-        self.environment = os.environ | {
+        # A local session of other tests in this process has settings for itself.
+        outside = {name: value for name, value in os.environ.items() if name[:4] != "RAY_"}
+        self.environment = outside | {
             "RAY_AUTH_MODE": "token",
             "RAY_AUTH_TOKEN": secrets.token_hex(16),
             "RAY_USAGE_STATS_ENABLED": "0",
