@@ -122,6 +122,7 @@ def check_results(run):
     return rows
 
 
+@pytest.mark.slow
 @NEEDS_RAY
 def test_a_run_whose_driver_is_killed_continues_and_leaves_no_process(place):
     run = RunDirectory(place / "run")

@@ -124,6 +124,7 @@ def test_r2d2_is_refused_with_what_to_use_instead(agent, tmp_path, capsys):
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.slow
 def test_other_worlds_are_refused_and_games_outside_the_26_are_played_and_said_so(tmp_path, capsys):
     arguments = ["train", "rainbow", "--scale", "atari100k", "--quiet"]
     assert main([*arguments, "--game", "minatar/breakout", "--out", str(tmp_path / "run")]) == 2

@@ -92,6 +92,7 @@ def test_damage_older_than_every_checkpoint_is_named_and_changes_nothing(run, ca
     assert run.results.read_bytes() == whole
 
 
+@pytest.mark.slow
 def test_lost_rows_of_a_finished_run_without_replay_are_named(tmp_path, capsys):
     place = RunDirectory(tmp_path / "run")
     assert train(place.path, small_run(), replace(ALWAYS, keeps_replay=False)) == 0

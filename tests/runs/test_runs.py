@@ -77,6 +77,7 @@ def wait_for(condition, seconds=60.0):
         time.sleep(0.01)
 
 
+@pytest.mark.slow
 def test_a_killed_run_of_a_recurrent_agent_ends_with_the_same_bytes_too(tmp_path):
     settings = small_run("r2d2-ez", game="Breakout", frames=2400, lanes=2)
     whole = in_process(train, tmp_path / "whole", settings, SELDOM)

@@ -125,6 +125,7 @@ def check_same_as_alone(out, tmp_path, number):
 # Going on.
 
 
+@pytest.mark.slow
 def test_a_sweep_whose_driver_is_killed_leaves_no_process_and_goes_on(
     session, sweep, tmp_path, capsys
 ):
@@ -148,6 +149,7 @@ def test_a_sweep_whose_driver_is_killed_leaves_no_process_and_goes_on(
     check_same_as_alone(out, tmp_path, 0)
 
 
+@pytest.mark.slow
 def test_ctrl_c_lets_all_runs_save_and_deaths_are_failed_attempts(sweep, tmp_path, capsys):
     out = tmp_path / "out"
 

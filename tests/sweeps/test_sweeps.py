@@ -220,6 +220,7 @@ def test_a_run_that_breaks_is_tried_three_times_while_the_rest_goes_on(
     assert "2 runs: 2 done" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_killed_sweep_lets_its_runs_save_and_goes_on_with_each_once(tmp_path):
     out = tmp_path / "out"
     command = [
@@ -346,6 +347,7 @@ def test_a_log_that_cannot_be_opened_is_named(tmp_path):
     assert "absent/log" in told
 
 
+@pytest.mark.slow
 def test_damaged_results_of_a_finished_run_are_reported_and_left(finished, capsys):
     place = SweepDirectory(finished)
     place.read()
