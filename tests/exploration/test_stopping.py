@@ -311,5 +311,11 @@ def test_a_state_of_another_rule_is_refused():
         StopOnReward(2).load_state_dict(StopOnReward(3).state_dict())
     with pytest.raises(ValueError, match=r"state\['steps'\] must equal 1; got 2"):
         StopOnUnchanged(2).load_state_dict(StopOnUnchanged(2, 2).state_dict())
+    with pytest.raises(ValueError, match=r"state\['above'\] must equal 0; got 0.5"):
+        StopOnReward(2).load_state_dict(StopOnReward(2, 0.5).state_dict())
+    with pytest.raises(ValueError, match=r"state\['discount'\] must equal 0.99; got 0.9"):
+        StopOnDiscrepancy(2).load_state_dict(StopOnDiscrepancy(2, discount=0.9).state_dict())
+    with pytest.raises(ValueError, match=r"state\['rate'\] must equal 0.1; got 0.3"):
+        StopOnDiscrepancy(2).load_state_dict(StopOnDiscrepancy(2, rate=0.3).state_dict())
     with pytest.raises(ValueError, match=r"state\['seed'\] must equal 0; got 1"):
         StopOnDiscrepancy(2).load_state_dict(StopOnDiscrepancy(2, seed=1).state_dict())

@@ -100,8 +100,8 @@ class EZGreedy(Explorer):
                 consume nothing, and the actions returned for them are meaningless.
             legal: bool [lanes, actions]. Options draw among legal actions; an option whose action
                 is no longer legal ends, and its lane decides again.
-            ends: bool [lanes], true where a running option ends before the decision because the
-                caller knows better, such as on a bump; see `exploration.stopping`.
+            ends: bool [lanes], true where the caller ends a running option before the decision,
+                such as at a wall; see `exploration.stopping`.
         """
         if not callable(greedy):
             greedy = require.actions("greedy", greedy, self.lanes, self.num_actions)

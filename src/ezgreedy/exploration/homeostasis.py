@@ -87,6 +87,7 @@ class Homeostat:
         """The averages, as plain JSON-able data."""
         return {
             "rate": self.rate,
+            "as_published": self.as_published,
             "counts": self._counts.tolist(),
             "means": self._means.tolist(),
             "variances": self._variances.tolist(),
@@ -95,8 +96,10 @@ class Homeostat:
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Continues from a state with the same rate and number of lanes."""
-        if state["rate"] != self.rate:
-            raise require.refuse("state['rate']", f"equal {self.rate}", state["rate"])
+        for name in ("rate", "as_published"):
+            if state[name] != getattr(self, name):
+                rule = f"equal {getattr(self, name)!r}"
+                raise require.refuse(f"state[{name!r}]", rule, state[name])
         arrays = []
         for name in ("counts", "means", "variances", "exponentials"):
             array = np.array(state[name], dtype=np.float64)

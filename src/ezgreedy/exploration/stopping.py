@@ -178,6 +178,14 @@ class StopOnReward(StoppingRule):
         rewarded: BoolArray = seen.rewards > self.above
         return rewarded & seen.active & ~seen.starts
 
+    def state_dict(self) -> dict[str, Any]:
+        """What a later process needs to continue, as plain JSON-able data."""
+        return super().state_dict() | {"above": self.above}
+
+    def _restore(self, state: Mapping[str, Any]) -> None:
+        if state["above"] != self.above:
+            raise require.refuse("state['above']", f"equal {self.above:g}", state["above"])
+
 
 class StopOnDiscrepancy(StoppingRule):
     """Ends options when the value that was promised differs from what was met, at a given rate.

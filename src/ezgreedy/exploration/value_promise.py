@@ -61,16 +61,23 @@ class ValuePromise:
         """Forgets the episodes of these lanes."""
         self._length = np.where(finished, 0, self._length)
 
+    def _arguments(self) -> dict[str, Any]:
+        return {"discount": self.discount, "reading": self.reading}
+
     def state_dict(self) -> dict[str, Any]:
         """The last k steps of every lane."""
         return {
+            **self._arguments(),
             "values": self._values.tolist(),
             "rewards": self._rewards.tolist(),
             "length": self._length.tolist(),
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Continues from a state with the same number of lanes and steps."""
+        """Continues from a state of a promise made with the same arguments."""
+        for name, value in self._arguments().items():
+            if state[name] != value:
+                raise require.refuse(f"state[{name!r}]", f"equal {value!r}", state[name])
         values, rewards = np.array(state["values"]), np.array(state["rewards"])
         if values.shape != self._values.shape:
             raise require.refuse(
