@@ -96,6 +96,7 @@ def test_an_interrupted_run_keeps_everything(tmp_path, monkeypatch):
     assert not segments(tmp_path / "run")
 
 
+@pytest.mark.slow
 def test_the_command_line_keeps_the_replay_if_told(tmp_path):
     words = ["rainbow-ez", "--game", "deep_sea/6", "--scale", "laptop", "--frames", "300"]
     sizes = []

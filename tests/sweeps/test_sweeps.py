@@ -195,6 +195,7 @@ def test_runs_that_a_command_does_not_ask_for_are_told_apart(finished, tmp_path,
     assert "ask for" not in told
 
 
+@pytest.mark.slow
 def test_a_run_that_breaks_is_tried_three_times_while_the_rest_goes_on(
     tmp_path, monkeypatch, capsys
 ):
