@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ezgreedy.analysis.cover_time import CoverTimes, cover_times, exact_cover_times
     from ezgreedy.analysis.distinct_actions import (
         ActionEffects,
+        combined_effects,
         distinct_actions,
         game_actions,
         probed_actions,
@@ -31,6 +32,7 @@ _LOADED_ON_DEMAND = {
     "ezgreedy.analysis.cover_time": ("CoverTimes", "cover_times", "exact_cover_times"),
     "ezgreedy.analysis.distinct_actions": (
         "ActionEffects",
+        "combined_effects",
         "distinct_actions",
         "game_actions",
         "probed_actions",
@@ -53,6 +55,7 @@ __all__ = [
     "FirstVisitTimes",
     "Layout",
     "Policy",
+    "combined_effects",
     "cover_times",
     "distinct_actions",
     "draw_maps",
