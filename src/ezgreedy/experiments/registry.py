@@ -27,6 +27,7 @@ _MODULES = (
     "atari_exploration",
     "sb3_classic_control",
     "beyond.atari_actions",
+    "beyond.directions",
 )
 
 
