@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ezgreedy.analysis.environment_walks import Policy, first_visits, grid_width
     from ezgreedy.analysis.exact import expected_first_visits
     from ezgreedy.analysis.finite_walks import tabular_first_visits
+    from ezgreedy.analysis.option_walks import expected_option_visit, option_cover_times
     from ezgreedy.analysis.process import ExplorationProcess
     from ezgreedy.analysis.visits import PAPER_SETTINGS, FirstVisitTimes
 
@@ -40,6 +41,7 @@ _LOADED_ON_DEMAND = {
     "ezgreedy.analysis.environment_walks": ("Policy", "first_visits", "grid_width"),
     "ezgreedy.analysis.exact": ("expected_first_visits",),
     "ezgreedy.analysis.finite_walks": ("tabular_first_visits",),
+    "ezgreedy.analysis.option_walks": ("expected_option_visit", "option_cover_times"),
     "ezgreedy.analysis.process": ("ExplorationProcess",),
     "ezgreedy.analysis.visits": ("PAPER_SETTINGS", "FirstVisitTimes"),
     # For users, who look for it here; nothing in this room draws.
@@ -61,9 +63,11 @@ __all__ = [
     "draw_maps",
     "exact_cover_times",
     "expected_first_visits",
+    "expected_option_visit",
     "first_visits",
     "game_actions",
     "grid_width",
+    "option_cover_times",
     "probed_actions",
     "tabular_first_visits",
 ]

@@ -60,6 +60,8 @@ def distinct_actions(mdp: FiniteMDP) -> ActionEffects:
     Args:
         mdp: the process; terminal and unreachable states do not count.
     """
+    if not isinstance(mdp, FiniteMDP):
+        raise require.refuse_type("mdp", "be a FiniteMDP; others can be probed", mdp)
     rows = mdp.transitions[mdp.reachable_states() & ~mdp.ends]
     labels = np.arange(mdp.num_actions)
     for action in range(mdp.num_actions):

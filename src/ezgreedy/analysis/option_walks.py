@@ -42,6 +42,7 @@ from ezgreedy.requirements import BoolArray, FloatArray, IntArray
 
 _NO_LIMIT = np.iinfo(np.int64).max
 _ALWAYS = 1.0  # ε of pure exploration
+_LONGEST_FOLLOWED = 10_000  # plays of an option of drawn length
 _ROUNDING = 1e-12  # of a sum of probabilities
 
 
@@ -78,8 +79,8 @@ def expected_option_visit(mdp: FiniteMDP, options: OptionSet, target: int) -> fl
         options: the option set; see `option_tables`. It must have full coverage.
         target: number of the state.
     """
-    target = require.integer("target", target, least=0, most=mdp.num_states - 1)
     tables = _covering_tables(mdp, options)
+    target = require.integer("target", target, least=0, most=mdp.num_states - 1)
     if not np.isin(tables.lengths, (1, ENDLESS)).all():
         rule = "have options that play once or until a state ends them, for an exact answer"
         raise require.refuse("options", rule, options)
@@ -94,8 +95,15 @@ def expected_option_visit(mdp: FiniteMDP, options: OptionSet, target: int) -> fl
 
 def _covering_tables(mdp: FiniteMDP, options: OptionSet) -> OptionTables:
     """The options as tables, or a refusal that says what they never visit."""
+    if not isinstance(mdp, FiniteMDP):
+        raise require.refuse_type("mdp", "be a FiniteMDP", mdp)
+    if options.num_actions != mdp.num_actions:
+        raise require.refuse("options", f"have {mdp.num_actions} actions", options.num_actions)
     tables = option_tables(options, mdp.num_states)
-    report = full_coverage(mdp, options)
+    # Options that act and end by the state alone are anywhere they can be within this many plays.
+    is_timed = not np.isin(tables.lengths, (1, ENDLESS)).all()
+    horizon = _LONGEST_FOLLOWED if is_timed else mdp.num_states
+    report = full_coverage(mdp, options, horizon=horizon)
     reachable = mdp.reachable_states()
     missing = {pair: why for pair, why in report.missing.items() if reachable[pair[0]]}
     if missing:
