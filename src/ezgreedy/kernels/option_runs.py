@@ -70,11 +70,11 @@ def run_options(
         raise require.refuse("tables", f"have {len(task.successors)} states", tables.actions.shape)
     values = np.full(task.successors.shape, how.initial_value)
     kept = np.zeros(budget.num_episodes), np.zeros(budget.num_episodes, dtype=np.int64)
-    weights = np.ones(values.shape[1]) if tie_weights is None else tie_weights
+    weights = np.ones(task.successors.shape[1]) if tie_weights is None else tie_weights
     num_episodes, num_steps, num_explored = _options_loop(
         lane_stream(seed, 0), task, tables, epsilon, how, budget, (values, weights), kept
     )
-    returns, lengths = (part[:num_episodes] for part in kept)
+    returns, lengths = kept[0][:num_episodes], kept[1][:num_episodes]
     return ExploredRun(returns, lengths, values, num_steps, num_explored)
 
 

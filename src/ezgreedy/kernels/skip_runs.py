@@ -41,7 +41,7 @@ def run_skips(
     num_episodes, num_steps, num_explored = _skips_loop(
         lane_stream(seed, 0), task, epsilon, how, budget, (values, skip_values), kept
     )
-    returns, lengths = (part[:num_episodes] for part in kept)
+    returns, lengths = kept[0][:num_episodes], kept[1][:num_episodes]
     return ExploredRun(returns, lengths, values, num_steps, num_explored), skip_values
 
 
