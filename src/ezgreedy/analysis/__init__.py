@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ezgreedy.analysis.cover_time import CoverTimes, cover_times, exact_cover_times
     from ezgreedy.analysis.distinct_actions import (
         ActionEffects,
+        combined_effects,
         distinct_actions,
         game_actions,
         probed_actions,
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from ezgreedy.analysis.environment_walks import Policy, first_visits, grid_width
     from ezgreedy.analysis.exact import expected_first_visits
     from ezgreedy.analysis.finite_walks import tabular_first_visits
+    from ezgreedy.analysis.option_walks import expected_option_visit, option_cover_times
     from ezgreedy.analysis.process import ExplorationProcess
     from ezgreedy.analysis.visits import PAPER_SETTINGS, FirstVisitTimes
 
@@ -31,6 +33,7 @@ _LOADED_ON_DEMAND = {
     "ezgreedy.analysis.cover_time": ("CoverTimes", "cover_times", "exact_cover_times"),
     "ezgreedy.analysis.distinct_actions": (
         "ActionEffects",
+        "combined_effects",
         "distinct_actions",
         "game_actions",
         "probed_actions",
@@ -38,6 +41,7 @@ _LOADED_ON_DEMAND = {
     "ezgreedy.analysis.environment_walks": ("Policy", "first_visits", "grid_width"),
     "ezgreedy.analysis.exact": ("expected_first_visits",),
     "ezgreedy.analysis.finite_walks": ("tabular_first_visits",),
+    "ezgreedy.analysis.option_walks": ("expected_option_visit", "option_cover_times"),
     "ezgreedy.analysis.process": ("ExplorationProcess",),
     "ezgreedy.analysis.visits": ("PAPER_SETTINGS", "FirstVisitTimes"),
     # For users, who look for it here; nothing in this room draws.
@@ -53,14 +57,17 @@ __all__ = [
     "FirstVisitTimes",
     "Layout",
     "Policy",
+    "combined_effects",
     "cover_times",
     "distinct_actions",
     "draw_maps",
     "exact_cover_times",
     "expected_first_visits",
+    "expected_option_visit",
     "first_visits",
     "game_actions",
     "grid_width",
+    "option_cover_times",
     "probed_actions",
     "tabular_first_visits",
 ]

@@ -26,6 +26,8 @@ _MODULES = (
     "cover_times",
     "atari_exploration",
     "sb3_classic_control",
+    "beyond.atari_actions",
+    "beyond.directions",
 )
 
 
