@@ -1,0 +1,1 @@
+"""Answers to the paper's own open questions: one module per study."""
