@@ -26,6 +26,7 @@ _MODULES = (
     "cover_times",
     "atari_exploration",
     "sb3_classic_control",
+    "beyond.continuous",
     "beyond.continuous_learning",
 )
 

@@ -65,6 +65,11 @@ class ActionNoise(ABC):
         self._steps = self._steps + active
         return self.scale * sample
 
+    @property
+    def steps(self) -> IntArray:
+        """Steps that each lane has taken, [lanes]."""
+        return self._steps.copy()
+
     @abstractmethod
     def _sample(self, lanes: IntArray) -> FloatArray:
         """Noise of unit variance, [all lanes, size], of which those given are used."""
