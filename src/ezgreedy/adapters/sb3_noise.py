@@ -40,6 +40,14 @@ class PerEnvironmentNoise(VectorizedActionNoise):
             raise require.refuse_type("noise", rule, noise)
         self.noise = noise
         self.n_envs = noise.lanes
+        self._ignores_next_reset = False
+
+    def carry_on(self) -> None:
+        """Lets the next `learn` continue the noise, if it also continues episodes.
+
+        SB3 resets noise at the start of every `learn`, even with `reset_num_timesteps=False`.
+        """
+        self._ignores_next_reset = True
 
     def __call__(self) -> NDArray[np.float32]:
         """The noise of this step, [environments, size]."""
@@ -51,6 +59,9 @@ class PerEnvironmentNoise(VectorizedActionNoise):
         Args:
             indices: numbers of environments; all of them if None.
         """
+        if indices is None and self._ignores_next_reset:
+            self._ignores_next_reset = False
+            return
         finished = np.full(self.n_envs, indices is None)
         for index in () if indices is None else indices:
             finished[require.integer("index", index, least=0, most=self.n_envs - 1)] = True
