@@ -35,10 +35,7 @@ class PerEnvironmentNoise(VectorizedActionNoise):
     """
 
     def __init__(self, noise: ActionNoise) -> None:
-        if not isinstance(noise, ActionNoise):
-            rule = "be a noise of ezgreedy, such as ColouredNoise"
-            raise require.refuse_type("noise", rule, noise)
-        self.noise = noise
+        self.noise = _checked(noise)
         self.n_envs = noise.lanes
         self._ignores_next_reset = False
 
@@ -71,6 +68,13 @@ class PerEnvironmentNoise(VectorizedActionNoise):
         noise = self.noise
         name = type(noise).__name__
         return f"PerEnvironmentNoise({name}, lanes={noise.lanes}, scale={noise.scale.tolist()})"
+
+
+def _checked(noise: object) -> ActionNoise:
+    if not isinstance(noise, ActionNoise):
+        rule = "be a noise of ezgreedy, such as ColouredNoise"
+        raise require.refuse_type("noise", rule, noise)
+    return noise
 
 
 class _FittingNoise(np.ndarray[Any, np.dtype[np.float32]]):

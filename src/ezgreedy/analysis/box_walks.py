@@ -36,7 +36,7 @@ class BoxPolicy(Protocol):
 
     lanes: int
 
-    def __call__(self, greedy: Any, /) -> FloatArray:
+    def __call__(self, greedy: FloatArray, /) -> FloatArray:
         """The actions to execute, [lanes, size], given the greedy ones."""
 
     def reset(self, finished: BoolArray, /) -> None:
