@@ -3,8 +3,9 @@
     from ezgreedy.analysis import Bins, Layout, draw_maps, first_visits
 
 `first_visits` takes any Gymnasium environment with discrete actions and any policy, `Bins.of` cuts
-its observations into cells, and `draw_maps` draws them (examples/coverage_of_your_policy.py). The
-other names are about finite MDPs. Names are loaded when first asked for: the demonstration needs
+its observations into cells, and `draw_maps` draws them (examples/coverage_of_your_policy.py);
+`box_first_visits` does the same for noise and held actions in a box of actions. The other names are
+about finite MDPs. Names are loaded when first asked for: the demonstration needs
 one module of this package, and only NumPy.
 """
 
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ezgreedy.analysis.bins import Bins
+    from ezgreedy.analysis.box_walks import BoxWalks, box_first_visits
     from ezgreedy.analysis.cover_time import CoverTimes, cover_times, exact_cover_times
     from ezgreedy.analysis.distinct_actions import (
         ActionEffects,
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 
 _LOADED_ON_DEMAND = {
     "ezgreedy.analysis.bins": ("Bins",),
+    "ezgreedy.analysis.box_walks": ("BoxWalks", "box_first_visits"),
     "ezgreedy.analysis.cover_time": ("CoverTimes", "cover_times", "exact_cover_times"),
     "ezgreedy.analysis.distinct_actions": (
         "ActionEffects",
@@ -52,11 +55,13 @@ __all__ = [
     "PAPER_SETTINGS",
     "ActionEffects",
     "Bins",
+    "BoxWalks",
     "CoverTimes",
     "ExplorationProcess",
     "FirstVisitTimes",
     "Layout",
     "Policy",
+    "box_first_visits",
     "combined_effects",
     "cover_times",
     "distinct_actions",

@@ -28,6 +28,8 @@ _MODULES = (
     "sb3_classic_control",
     "beyond.atari_actions",
     "beyond.directions",
+    "beyond.continuous",
+    "beyond.continuous_learning",
 )
 
 
