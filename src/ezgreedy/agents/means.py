@@ -96,6 +96,4 @@ class ExploredSince:
 
     def _now(self) -> Explored:
         counters = self._explorer.counters
-        return Explored(
-            counters.steps, counters.explored, counters.started, counters.cut_by_caller
-        )
+        return Explored(counters.steps, counters.explored, counters.started, counters.cut_by_caller)
