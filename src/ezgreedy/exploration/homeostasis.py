@@ -17,8 +17,8 @@ import numpy as np
 from ezgreedy import requirements as require
 from ezgreedy.requirements import BoolArray, FloatArray
 
-_MEMORY = 100.0  # the averages reach back over this many switches at the target rate
-_LARGEST_EXPONENT = 700.0  # beyond it, floats overflow
+MEMORY = 100.0  # the averages reach back over this many switches at the target rate
+LARGEST_EXPONENT = 700.0  # beyond it, floats overflow
 
 
 class Homeostat:
@@ -64,12 +64,12 @@ class Homeostat:
             raise require.refuse("signal", "be finite", signal[~finite].tolist())
         x = signal if known is None else np.where(known, signal, 0.0)
         counts = self._counts + 1.0
-        share = 1.0 / np.minimum(counts, _MEMORY / self.rate)
+        share = 1.0 / np.minimum(counts, MEMORY / self.rate)
         means = self._means + share * (x - self._means)
         variances = self._variances + share * ((x - means) ** 2 - self._variances)
         # A signal that has never varied is as large as it always was.
         spread = np.where(variances > 0.0, np.sqrt(variances), np.inf)
-        e = np.exp(np.minimum((x - means) / spread, _LARGEST_EXPONENT))
+        e = np.exp(np.minimum((x - means) / spread, LARGEST_EXPONENT))
         counted = e if self.as_published else np.minimum(e, self._exponentials / self.rate)
         exponentials = self._exponentials + share * (counted - self._exponentials)
         chances = np.minimum(1.0, self.rate * e / exponentials)
