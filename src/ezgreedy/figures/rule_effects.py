@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 
 from ezgreedy.figures import style
 from ezgreedy.figures.colours import EPS_COLOUR, EZ_COLOUR, OTHER_COLOURS, REFERENCE_COLOUR
+from ezgreedy.figures.curves import log_ticks
 from ezgreedy.findings.intervals import Interval
 
 Rows = Mapping[str, Mapping[str, Interval]]
@@ -80,6 +81,7 @@ def _draw(axis: Any, rows: Rows, colours: Mapping[str, str]) -> None:
                 label=rule,
             )
     axis.set_xscale("log")
+    log_ticks(axis.xaxis)
     axis.set_yticks(range(len(rows)), list(rows))
     axis.set_ylim(len(rows) - 0.5, -0.5)
     axis.grid(axis="x", color=style.FAINT_COLOUR, linewidth=0.5)

@@ -143,11 +143,11 @@ def _claim(results: Results, statement: Statement, where: Sequence[str]) -> Clai
         ratio, matched = (_ratio(results, world, trigger, other) for other in (EZ, budget))
         numbers[f"{title}: ratio"] = ratio
         numbers[f"{title}: ratio, equal budget"] = matched
-        sides.append(below(ratio))
-        controls[f"{title}, equal budget"] = below(matched)
+        sides.append(below(ratio, 1.0))
+        controls[f"{title}, equal budget"] = below(matched, 1.0)
         plain = _ratio(results, world, TRIGGERED.format(EPS), EPS)
         numbers[f"{title}: ratio, ε-greedy"] = plain
-        controls[f"{title}, ε-greedy"] = below(plain)
+        controls[f"{title}, ε-greedy"] = below(plain, 1.0)
         for name in (EZ, trigger, budget):
             share = float(np.mean(_samples(results, world, name, "explored")))
             numbers[f"{title}: exploratory steps, {name}"] = round(share, 4)
