@@ -24,7 +24,10 @@ from ezgreedy.exploration.seen import Seen
 from ezgreedy.exploration.streams import Purpose, Streams
 from ezgreedy.exploration.temporally_extended import plain_observation, restored_observation
 from ezgreedy.exploration.value_promise import ValuePromise
-from ezgreedy.requirements import BoolArray, IntArray
+from ezgreedy.requirements import BoolArray, FloatArray, IntArray
+
+_STEPS_AHEAD = 32  # draws made at a time
+_NO_DRAWS: FloatArray = np.zeros((0, 0))
 
 
 class StoppingRule(ABC):
@@ -223,16 +226,29 @@ class StopOnDiscrepancy(StoppingRule):
         self.homeostat = Homeostat(lanes, rate=rate)
         self.streams = Streams(seed, self.lanes, first_lane)
         self._steps: IntArray = np.zeros(self.lanes, dtype=np.int64)
+        self._draws, self._num_drawn = _NO_DRAWS, 0  # of coming steps, and how many are spent
 
     def judge(self, seen: Seen) -> BoolArray:
         """True where the homeostat fires on the discrepancy."""
-        discrepancy = self.promise(seen)
-        known = ~np.isnan(discrepancy) & seen.active
+        discrepancy, known = self.promise(seen)
         chances = self.homeostat(discrepancy, known)
-        words = self.streams.words(self._steps)
-        fires: BoolArray = known & (self.streams.uniforms(words, Purpose.STOP) < chances)
-        self._steps = self._steps + seen.active
-        return fires
+        fires: BoolArray = self._uniforms(seen.active) < chances
+        return fires if known is None else fires & known
+
+    def _uniforms(self, active: BoolArray) -> FloatArray:
+        """The draws of this step, [lanes]; those of many steps are made at a time."""
+        if np.count_nonzero(active) < self.lanes:
+            self._draws, self._num_drawn = _NO_DRAWS, 0
+            words = self.streams.words(self._steps)
+            self._steps = self._steps + active
+            return self.streams.uniforms(words, Purpose.STOP)
+        if self._num_drawn == len(self._draws):
+            steps = self._steps + np.arange(_STEPS_AHEAD)[:, None]
+            self._draws = self.streams.uniforms(self.streams.words(steps), Purpose.STOP)
+            self._num_drawn = 0
+        self._num_drawn += 1
+        self._steps += 1
+        return self._draws[self._num_drawn - 1]
 
     def _forget(self, finished: BoolArray) -> None:
         self.promise.forget(finished)
@@ -254,6 +270,7 @@ class StopOnDiscrepancy(StoppingRule):
         self.promise.load_state_dict(state["promise"])
         self.homeostat.load_state_dict(state["homeostat"])
         self._steps = np.array(state["steps"], dtype=np.int64)
+        self._draws, self._num_drawn = _NO_DRAWS, 0
 
 
 class StopWhen(StoppingRule):

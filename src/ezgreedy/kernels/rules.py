@@ -13,7 +13,7 @@ import numpy as np
 from ezgreedy import requirements as require
 from ezgreedy.compilation import jit
 from ezgreedy.exploration.compiled import LaneStream, step_word, uniform
-from ezgreedy.exploration.homeostasis import LARGEST_EXPONENT, MEMORY
+from ezgreedy.exploration.homeostasis import LARGEST_EXPONENT, LEAST_SPREAD, MEMORY
 from ezgreedy.exploration.stops import (
     DiscrepancySettings,
     RewardSettings,
@@ -190,9 +190,8 @@ def _switches(averages: FloatArray, rate: float, x: float) -> float:
     averages[_MEAN] += share * (x - averages[_MEAN])
     mean = averages[_MEAN]
     averages[_VARIANCE] += share * ((x - mean) * (x - mean) - averages[_VARIANCE])
-    variance = averages[_VARIANCE]
-    above = (x - mean) / math.sqrt(variance) if variance > 0.0 else 0.0
-    e = math.exp(min(above, LARGEST_EXPONENT))
+    spread = max(math.sqrt(averages[_VARIANCE]), LEAST_SPREAD)
+    e = math.exp(min((x - mean) / spread, LARGEST_EXPONENT))
     average = averages[_EXPONENTIAL]
     average += share * (min(e, average / rate) - average)
     averages[_EXPONENTIAL] = average
