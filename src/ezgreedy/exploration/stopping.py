@@ -26,6 +26,8 @@ from ezgreedy.exploration.temporally_extended import plain_observation, restored
 from ezgreedy.exploration.value_promise import ValuePromise
 from ezgreedy.requirements import BoolArray, FloatArray, IntArray
 
+_WORDS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
+_ALL_EQUAL = np.ones(8, dtype=np.bool_)
 _STEPS_AHEAD = 32  # draws made at a time
 _NO_DRAWS: FloatArray = np.zeros((0, 0))
 
@@ -125,13 +127,16 @@ class StopOnUnchanged(StoppingRule):
             self._before = now.copy()
         elif now.shape != self._before.shape:
             raise require.refuse("observations", f"have shape {self._before.shape}", now.shape)
-        same = (now == self._before).reshape(self.lanes, -1).all(axis=1) & self._knows
-        counted = (self._unchanged + 1) * same
-        fires: BoolArray = counted >= self.steps
+        fires = _equal_rows(now, self._before)
+        fires &= self._knows
+        counted = self._unchanged
+        if self.steps > 1:  # else nothing is ever counted
+            counted = (counted + 1) * fires
+            fires = counted >= self.steps
         if np.count_nonzero(seen.active) == self.lanes:
-            self._unchanged = counted * ~fires
+            self._unchanged = counted * ~fires if self.steps > 1 else counted
             self._before[...] = now
-            self._knows = np.ones(self.lanes, dtype=np.bool_)
+            self._knows.fill(True)
             return fires
         fires &= seen.active
         self._unchanged = np.where(seen.active, counted * ~fires, self._unchanged)
@@ -159,6 +164,17 @@ class StopOnUnchanged(StoppingRule):
         knows = require.mask("state['knows']", state["knows"], (self.lanes,))
         unchanged = np.array(state["unchanged"], dtype=np.int64)
         self._before, self._knows, self._unchanged = before, knows, unchanged
+
+
+def _equal_rows(one: NDArray[Any], other: NDArray[Any]) -> BoolArray:
+    """Whether the entries of each row are equal, [rows]."""
+    equal = (one == other).reshape(len(one), -1)
+    word = _WORDS.get(equal.shape[1])
+    if word is None:
+        return equal.all(axis=1)
+    # Reducing short rows is slow; a few flags together are one number.
+    flags: BoolArray = equal.view(word)[:, 0] == _ALL_EQUAL.view(word)[0]
+    return flags
 
 
 class StopOnReward(StoppingRule):
