@@ -9,7 +9,7 @@ from ezgreedy.experiments.beyond import ruled_worlds as worlds
 from ezgreedy.experiments.beyond import stopping, triggers
 from ezgreedy.experiments.experiment import Record
 
-FEW = ["num_episodes=20", "num_sea_episodes=20", "num_food_episodes=5"]
+FEW = [f"{name}=5" for name in worlds.QUICK]
 
 
 @pytest.mark.parametrize("module", [stopping, triggers], ids=["stopping", "triggers"])

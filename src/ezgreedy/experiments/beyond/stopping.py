@@ -87,6 +87,7 @@ FOOD_LEARN = Statement(
     "Where food stays in its place, Q-learning earns more if options end on a reward.",
     OURS,
     _RATIO.format("with the rule", "without", "1", "the room with food") + f" Measured: {_COSTS}.",
+    amended=worlds.AMENDED,
 )
 SURPRISE_LEARN = Statement(
     "Where the paper expects εz-greedy to fail, Q-learning is faster if options end on value "
@@ -99,6 +100,7 @@ SURPRISE_LEARN = Statement(
         "the room, the maze, with equal actions, with mines and in randomised DeepSea",
     )
     + f" Measured: {_COSTS}.",
+    amended=worlds.AMENDED,
 )
 SURPRISE_FREE = Statement(
     "Ending options on value discrepancies is free where εz-greedy shines.",
@@ -293,7 +295,7 @@ EXPERIMENT = Experiment(
     title="Beyond the paper: options that end early",
     shows="what rules that end options early gain and cost",
     settings=SETTINGS,
-    quick={"num_episodes": 100, "num_sea_episodes": 500, "num_food_episodes": 20},
+    quick=worlds.QUICK,
     num_seeds=30,
     num_quick_seeds=5,
     num_thorough_seeds=100,

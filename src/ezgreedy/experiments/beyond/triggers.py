@@ -60,6 +60,7 @@ HELPS = Statement(
     _MEASURED.format(
         "the room, the maze, with equal actions, with mines and in randomised DeepSea"
     ),
+    amended=worlds.AMENDED,
 )
 SHINES = Statement(
     "Where εz-greedy shines, Q-learning is faster, too, if options start on value discrepancies.",
@@ -196,7 +197,7 @@ EXPERIMENT = Experiment(
     title="Beyond the paper: options that start when it matters",
     shows="what a trigger in place of ε gains and costs",
     settings=SETTINGS,
-    quick={"num_episodes": 100, "num_sea_episodes": 500, "num_food_episodes": 20},
+    quick=worlds.QUICK,
     num_seeds=30,
     num_quick_seeds=5,
     num_thorough_seeds=100,
