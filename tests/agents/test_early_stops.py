@@ -10,6 +10,7 @@ import torch
 from ezgreedy import StopWhen
 from ezgreedy.agents.early_stops import EarlyStops
 from ezgreedy.agents.means import ExploredSince
+from ezgreedy.agents.play import Play
 from ezgreedy.agents.r2d2.presets import R2D2_PRESETS
 from ezgreedy.agents.rainbow.presets import RAINBOW_EZ, RAINBOW_PRESETS
 from ezgreedy.agents.registry import run_of
@@ -24,6 +25,7 @@ from ezgreedy.exploration.stops import (
     StopSettings,
     UnchangedSettings,
 )
+from ezgreedy.games.lanes import Lanes
 from ezgreedy.named_settings import written
 from ezgreedy.runs.command_line import train_command
 from ezgreedy.runs.settings_codec import (
@@ -116,6 +118,15 @@ def test_rules_see_the_newest_frame_the_last_reward_and_the_value(agent, monkeyp
     # A rule that never fires leaves the actions alone, except for the noise of more values.
     if agent == "r2d2-ez":
         np.testing.assert_array_equal(plain.play.observations, training.play.observations)
+
+
+def test_evaluations_ask_no_rule(monkeypatch):
+    monkeypatch.setattr(Watched, "notes", [])
+    for agent in ("rainbow-ez", "r2d2-ez"):
+        policy = Training(ruled_run(agent, (WatchedSettings(),))).agent.evaluation_policy(2, 0)
+        lanes = Lanes("minatar/freeway", 2, seed=0)
+        Play(policy, lanes).step()
+    assert Watched.notes == []
 
 
 def test_without_rules_nothing_is_computed_or_saved():
