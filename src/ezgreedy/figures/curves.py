@@ -55,10 +55,10 @@ def draw_panel(axis: Any, panel: Panel, *, has_legend: bool = True) -> None:
     axis.set(xlabel=panel.x_label, ylabel=panel.y_label, title=panel.title)
     if panel.log_x:
         axis.set_xscale("log")
-        log_ticks(axis.xaxis)
+        _log_ticks(axis.xaxis)
     if panel.log_y:
         axis.set_yscale("log")
-        log_ticks(axis.yaxis)
+        _log_ticks(axis.yaxis)
     axis.grid(color=style.FAINT_COLOUR, linewidth=0.5)
     axis.set_axisbelow(True)
     axis.margins(x=0.02)
@@ -66,7 +66,7 @@ def draw_panel(axis: Any, panel: Panel, *, has_legend: bool = True) -> None:
         axis.legend()
 
 
-def log_ticks(which: Any) -> None:
+def _log_ticks(which: Any) -> None:
     """A logarithmic axis on which every label is the number itself: 20, not 2."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 

@@ -8,11 +8,11 @@ from matplotlib.figure import Figure
 
 from ezgreedy.figures import style
 from ezgreedy.figures.colours import EPS_COLOUR, EZ_COLOUR, OTHER_COLOURS, REFERENCE_COLOUR
-from ezgreedy.figures.curves import log_ticks
 from ezgreedy.findings.intervals import Interval
 
 Rows = Mapping[str, Mapping[str, Interval]]
 _ROW = 0.3  # inches for one dot
+_TICKS = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0)
 
 
 def scores_by_rule(scores: Mapping[str, Sequence[float]], x_label: str) -> Figure:
@@ -80,8 +80,13 @@ def _draw(axis: Any, rows: Rows, colours: Mapping[str, str]) -> None:
                 color=colours[rule],
                 label=rule,
             )
+    for place in range(1, len(rows)):
+        axis.axhline(place - 0.5, color=style.FAINT_COLOUR, linewidth=0.5)
     axis.set_xscale("log")
-    log_ticks(axis.xaxis)
+    low, high = axis.get_xlim()
+    ticks = [tick for tick in _TICKS if low <= tick <= high]
+    axis.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+    axis.set_xticks([], minor=True)
     axis.set_yticks(range(len(rows)), list(rows))
     axis.set_ylim(len(rows) - 0.5, -0.5)
     axis.grid(axis="x", color=style.FAINT_COLOUR, linewidth=0.5)
