@@ -287,6 +287,7 @@ def test_bad_arguments_are_refused_by_name(make, message):
     [
         ({"observations": None}, "observations must be given: AnyStop reads them"),
         ({"observations": np.zeros((3, 2))}, "observations must have 4 entries"),
+        ({"observations": np.zeros((4, 3))}, r"observations must have shape \(4, 2\)"),
         ({"rewards": None}, "rewards must be given"),
         ({"rewards": [1.0, np.nan, 0.0, 0.0]}, "rewards must be finite"),
         ({"rewards": ["a"] * 4}, "rewards must hold numbers"),
@@ -297,7 +298,7 @@ def test_bad_arguments_are_refused_by_name(make, message):
     ],
 )
 def test_bad_calls_are_refused_by_name_and_change_nothing(changes, message):
-    rule = AnyStop(StopOnUnchanged(LANES), StopOnDiscrepancy(LANES), StopOnReward(LANES))
+    rule = AnyStop(StopOnDiscrepancy(LANES), StopOnUnchanged(LANES), StopOnReward(LANES))
     steps = list(steps_of(20))
     for step in steps[:-1]:
         rule(**step)

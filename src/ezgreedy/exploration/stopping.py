@@ -67,10 +67,14 @@ class StoppingRule(ABC):
         for name in self.reads:
             if getattr(seen, name) is None:
                 raise require.refuse(name, f"be given: {type(self).__name__} reads them", None)
+        self.check(seen)
         # Everything is checked before anything changes.
         if np.count_nonzero(seen.starts):
             self._forget(seen.starts)
         return self.judge(seen)
+
+    def check(self, seen: Seen) -> None:  # noqa: B027 (few rules ask for more)
+        """Refuses what the rule cannot judge, before anything changes."""
 
     @abstractmethod
     def judge(self, seen: Seen) -> BoolArray:
@@ -119,14 +123,18 @@ class StopOnUnchanged(StoppingRule):
         self._knows: BoolArray = np.zeros(self.lanes, dtype=np.bool_)
         self._unchanged: IntArray = np.zeros(self.lanes, dtype=np.int64)
 
+    def check(self, seen: Seen) -> None:
+        """Refuses observations of another shape than before."""
+        now, before = seen.observations, self._before
+        if now is not None and before is not None and now.shape != before.shape:
+            raise require.refuse("observations", f"have shape {before.shape}", now.shape)
+
     def judge(self, seen: Seen) -> BoolArray:
         """True where the last `steps` steps have changed nothing."""
         now = seen.observations
         assert now is not None
         if self._before is None:
             self._before = now.copy()
-        elif now.shape != self._before.shape:
-            raise require.refuse("observations", f"have shape {self._before.shape}", now.shape)
         fires = _equal_rows(now, self._before)
         fires &= self._knows
         counted = self._unchanged
@@ -340,6 +348,11 @@ class AnyStop(StoppingRule):
         super().__init__(rules[0].lanes)
         self.rules = rules
         self.reads = tuple(dict.fromkeys(name for rule in rules for name in rule.reads))
+
+    def check(self, seen: Seen) -> None:
+        """Asks every rule before any of them sees the step."""
+        for rule in self.rules:
+            rule.check(seen)
 
     def judge(self, seen: Seen) -> BoolArray:
         """True where at least one rule says so; all of them see every step."""
