@@ -416,6 +416,8 @@ def test_the_page_runs(tmp_path):
     assert "steps were exploratory" in printed
     assert "ε is still 0.05" in printed
     assert "mean return" in printed
+    assert "each environment took 500 steps with noise" in printed
+    assert "and 750 after loading" in printed
 
 
 # The comparison on classic tasks (`ezgreedy reproduce sb3-classic-control`), much shortened.

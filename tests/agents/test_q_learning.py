@@ -3,7 +3,12 @@
 import numpy as np
 import pytest
 
-from ezgreedy.agents.q_learning import QLearning, greedy_action, greedy_return
+from ezgreedy.agents.q_learning import (
+    QLearning,
+    greedy_action,
+    greedy_return,
+    weighted_greedy_action,
+)
 from ezgreedy.envs.chain import Chain
 from ezgreedy.exploration.compiled import lane_stream
 from ezgreedy.exploration.ez_greedy import EpsilonGreedy, EZGreedy
@@ -65,6 +70,31 @@ def test_random_ties_pick_by_the_uniform_of_their_step(seed) -> None:
         assert compiled == expected
 
 
+def test_weights_of_ties_make_equal_actions_as_likely_as_one() -> None:
+    weights = [0.25, 0.25, 0.25, 0.25, 1.0]
+    agent = QLearning(1, 5, 0.5, streams=Streams(0, 1), tie_weights=weights)
+    found = [int(agent.greedy([0], np.array([step]))[0]) for step in range(2000)]
+    stream = lane_stream(0, 0)
+    compiled = [
+        weighted_greedy_action(agent.values, 0, np.array(weights), stream, step)
+        for step in range(2000)
+    ]
+    assert found == compiled
+    assert found.count(4) / 2000 == pytest.approx(0.5, abs=0.056)  # 5 standard errors
+    agent.values[0, 2] = 1.0
+    assert agent.greedy([0], np.array([0])).tolist() == [2]
+
+
+def test_equal_weights_of_ties_change_nothing() -> None:
+    plain, weighed = (
+        QLearning(1, 3, 0.5, streams=Streams(1, 1), tie_weights=weights)
+        for weights in (None, [1.0, 1.0, 1.0])
+    )
+    for step in range(100):
+        steps = np.array([step])
+        assert plain.greedy([0], steps).tolist() == weighed.greedy([0], steps).tolist()
+
+
 def test_first_ties_pick_the_first_and_need_no_steps() -> None:
     agent = QLearning(2, 3, 0.5, ties="first")
     agent.values[1] = [0.0, 4.0, 4.0]
@@ -92,6 +122,10 @@ def test_any_policy_of_the_core_takes_its_greedy_actions() -> None:
         (lambda: QLearning(2, 2, 1.5, ties="first"), "step_size must lie in [0, 1]; got 1.5"),
         (lambda: QLearning(2, 2, 0.5), "streams must be given when ties are random; got None"),
         (lambda: QLearning(2, 2, 0.5, ties="last"), "ties must be one of"),  # type: ignore[arg-type]
+        (
+            lambda: QLearning(2, 2, 0.5, streams=Streams(0, 1), tie_weights=[1.0, 0.0]),
+            "tie_weights must be positive",
+        ),
         (lambda: _agent().greedy([2]), "states must lie in [0, 2)"),
         (lambda: _agent().greedy(1), "states must be a row with one entry for each lane; got 1"),
         (lambda: _random_agent().greedy([0]), "steps must be given when ties are random"),

@@ -9,6 +9,7 @@ import ezgreedy.envs  # noqa: F401 (registers the worlds)
 from ezgreedy import EZGreedy, FiniteMDP
 from ezgreedy.analysis.distinct_actions import (
     ActionEffects,
+    combined_effects,
     distinct_actions,
     game_actions,
     probed_actions,
@@ -55,6 +56,26 @@ def test_weights_make_effects_uniform():
     explore = EZGreedy(4, 1.0, lanes=20_000, seed=0, action_weights=effects.action_weights)
     actions = explore(np.zeros(20_000, dtype=int))
     assert (actions == 3).mean() == pytest.approx(0.5, abs=0.018)  # 5 standard errors
+
+
+def test_examinations_combine_to_what_none_of_them_told_apart():
+    first, second = ActionEffects(np.array([0, 0, 0, 3])), ActionEffects(np.array([0, 1, 1, 1]))
+    combined = combined_effects([first, second])
+    assert combined.labels.tolist() == [0, 1, 1, 3]
+    assert combined_effects([first]).labels.tolist() == first.labels.tolist()
+    with pytest.raises(ValueError, match="found must hold at least one examination"):
+        combined_effects([])
+    with pytest.raises(ValueError, match="found must be about the same number of actions"):
+        combined_effects([first, ActionEffects(np.array([0]))])
+
+
+def test_only_finite_mdps_have_exact_effects():
+    with pytest.raises(TypeError, match="mdp must be a FiniteMDP; others can be probed"):
+        distinct_actions(gymnasium.make("CartPole-v1"))
+    broken = corridor(3).transitions.copy()
+    broken[0, 0, 0] = np.nan
+    with pytest.raises(ValueError, match="transitions must hold probabilities that sum to 1"):
+        FiniteMDP(broken, corridor(3).start)
 
 
 # By probing.

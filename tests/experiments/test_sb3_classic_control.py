@@ -8,6 +8,7 @@ from scipy.stats import ttest_rel
 from ezgreedy.cli import main
 from ezgreedy.experiments import registry, sb3_classic_control
 from ezgreedy.experiments.experiment import Record
+from ezgreedy.experiments.sb3_training import first_goal
 from ezgreedy.findings.intervals import Interval
 
 ID = "sb3-classic-control"
@@ -81,8 +82,8 @@ def test_runs_that_never_reach_the_goal_are_counted():
 
 
 def test_the_first_goal_is_the_end_of_the_first_early_episode():
-    assert sb3_classic_control._first_goal([200, 200, 150, 120], 200) == 550
-    assert sb3_classic_control._first_goal([200, 200], 200) is None
+    assert first_goal([200, 200, 150, 120], 200) == 550
+    assert first_goal([200, 200], 200) is None
 
 
 def test_the_figure_is_drawn(tmp_path):

@@ -257,6 +257,8 @@ def test_a_saved_holder_continues_exactly(saved_at):
         (lambda: WhiteNoise(0), "size must be at least 1; got 0"),
         (lambda: WhiteNoise(2, [1.0, 2.0, 3.0]), "scale must be a number or 2 numbers"),
         (lambda: WhiteNoise(2, -1.0), "scale must be finite and at least 0; got -1.0"),
+        (lambda: WhiteNoise(2, np.nan), "scale must be finite and at least 0; got nan"),
+        (lambda: WhiteNoise(2, [0.1, -0.2]), "scale must be finite and at least 0; got .0.1, -0.2"),
         (lambda: WhiteNoise(2, lanes=0), "lanes must be at least 1; got 0"),
         (lambda: WhiteNoise(2)(starts=[1]), "starts must be a bool array"),
         (lambda: WhiteNoise(2)(active=[True, True]), r"active must have shape \(1,\)"),
@@ -264,6 +266,8 @@ def test_a_saved_holder_continues_exactly(saved_at):
         (lambda: OrnsteinUhlenbeck(1, theta=0), "theta must be above 0; got 0"),
         (lambda: OrnsteinUhlenbeck(1, theta=1.5), r"theta must lie in \[0, 1\]; got 1.5"),
         (lambda: ColouredNoise(1, beta=-1), "beta must be finite and be at least 0; got -1"),
+        (lambda: ColouredNoise(1, beta=np.nan), "beta must be finite and be at least 0; got nan"),
+        (lambda: ColouredNoise(1, beta="purple"), "beta must be a number; got str 'purple'"),
         (lambda: ColouredNoise(1, length=1), "length must be at least 2; got 1"),
         (lambda: HeldActions([0, 1], [1], 0.1), r"shapes \(2,\) and \(1,\)"),
         (lambda: HeldActions([2], [1], 0.1), "low below high; got .2.0. and .1.0."),
@@ -289,3 +293,33 @@ def test_a_saved_holder_continues_exactly(saved_at):
 def test_bad_input_is_refused_by_name(call, message):
     with pytest.raises((TypeError, ValueError), match=message):
         call()
+
+
+@each_kind
+@pytest.mark.parametrize("steps", [[3], [3, -1], [0.5, 1.0], [[1, 2]], None])
+def test_a_damaged_state_is_refused_and_changes_nothing(make, steps):
+    noise = make(size=2, lanes=2, seed=2)
+    sampled(noise, 5)
+    before = noise.state_dict()
+    with pytest.raises(ValueError, match=r"state\['steps'\] must hold 2 ints of at least 0"):
+        noise.load_state_dict(make(size=2, lanes=2, seed=2).state_dict() | {"steps": steps})
+    assert noise.state_dict() == before
+
+
+def test_damaged_sequences_are_refused():
+    noise = ColouredNoise(1, lanes=2, length=8)
+    before = noise.state_dict()
+    for began in ([0], [0, -2], [0.5, 1.0]):
+        with pytest.raises(ValueError, match=r"state\['began'\] must hold 2 ints of at least -1"):
+            noise.load_state_dict(before | {"began": began})
+        assert noise.state_dict() == before
+
+
+def test_steps_are_counted():
+    noise = HeldNoise(1, lanes=2)
+    sampled(noise, 3)
+    noise(active=np.array([True, False]))
+    assert noise.steps.tolist() == [4, 3]
+    held = HeldActions([0], [1], 0.5, lanes=1)
+    held(np.zeros((1, 1)))
+    assert held.steps.tolist() == [1]

@@ -2,9 +2,16 @@
 
 import numpy as np
 import pytest
+from scipy.linalg import eigh as scipy_eigh
+from scipy.sparse import csgraph
 
 from ezgreedy import FiniteMDP, History, Primitives, TemporallyExtended, full_coverage
+from ezgreedy.envs.deep_sea import DeepSea
+from ezgreedy.envs.finite import finite_model
+from ezgreedy.envs.grid_map import GridMap
+from ezgreedy.envs.obstacle_maps import turning_maze
 from ezgreedy.exploration.eigenoptions import eigenoptions, slow_directions
+from ezgreedy.exploration.option_tables import option_tables
 from support.small_mdps import corridor, deep_sea, deterministic, room
 
 
@@ -38,6 +45,81 @@ def test_directions_are_smooth_orthonormal_and_not_constant():
     walk = mdp.transitions.mean(axis=1)
     roughness = [((row[:, None] - row[None]) ** 2 * walk).sum() for row in found]
     assert (np.diff(roughness) > -1e-9).all()
+
+
+def test_directions_of_a_room_are_products_of_cosines():
+    """Roughness on a grid is a sum over both axes: (2 − 2 cos πi/n + 2 − 2 cos πj/n) / 4."""
+    size = 5
+    mdp = room(size, (0, 0))
+    found = slow_directions(mdp, 8)
+    axis = 2.0 - 2.0 * np.cos(np.pi * np.arange(size) / size)
+    expected = np.sort((axis[:, None] + axis[None]).ravel())[1:9] / 4.0
+    walk = mdp.transitions.mean(axis=1)
+    roughness = [((row[:, None] - row[None]) ** 2 * walk).sum() / 2.0 for row in found]
+    np.testing.assert_allclose(roughness, expected, atol=1e-12)
+
+
+def test_directions_of_four_rooms_are_those_of_scipy():
+    model = finite_model(GridMap("four-rooms"))
+    mdp = FiniteMDP(model.transitions(), model.start, model.terminal)
+    acting = np.flatnonzero(model.acting)
+    walk = mdp.transitions.mean(axis=1)[np.ix_(acting, acting)]
+    expected = csgraph.laplacian((walk + walk.T) / 2.0)
+    values, vectors = scipy_eigh(expected)
+    found = slow_directions(mdp, 3)[:, acting]
+    # These three eigenvalues are single ones, so that vectors are equal up to their sign.
+    assert (np.diff(values[:5]) > 1e-6).all()
+    np.testing.assert_allclose(np.abs(np.diag(found @ vectors[:, 1:4])), 1.0, atol=1e-9)
+
+
+def test_only_finite_mdps_have_directions():
+    with pytest.raises(TypeError, match="mdp must be a FiniteMDP"):
+        eigenoptions(np.eye(3))
+
+
+WORLDS = {
+    "randomised DeepSea": DeepSea(5, action_seed=3),
+    "four rooms": GridMap("four-rooms"),
+    "turning maze": turning_maze(3, 12, seed=1),
+    "corridor": GridMap(["S......G"], ("left", "right")),
+    "open room": GridMap(["S....", ".....", "....G"]),
+}
+
+
+@pytest.mark.parametrize("name", WORLDS)
+def test_eigenoptions_have_property_1_in_every_world_and_so_has_their_control(name):
+    model = finite_model(WORLDS[name])
+    mdp = FiniteMDP(model.transitions(), model.start, model.terminal)
+    for shuffled_by in (None, 0):
+        report = full_coverage(mdp, eigenoptions(mdp, 2, shuffled_by=shuffled_by))
+        assert report.visited[model.acting].all()
+
+
+def test_the_control_has_the_same_heights_elsewhere():
+    mdp = room(4, (0, 0))
+    options, control = eigenoptions(mdp, 2), eigenoptions(mdp, 2, shuffled_by=0)
+    assert len(options.options) == len(control.options)
+    assert [o.name for o in options.options] == [o.name for o in control.options]
+    tables, shuffled = (option_tables(some, mdp.num_states) for some in (options, control))
+    assert (tables.actions != shuffled.actions).any()
+
+
+def test_a_direction_of_randomised_deep_sea_leads_to_the_treasure():
+    """Whatever actions mean: some direction goes along the diagonal, and no repeat does."""
+    env = DeepSea(8, action_seed=5)
+    model = finite_model(env)
+    mdp = FiniteMDP(model.transitions(), model.start, model.terminal)
+    treasure = env.size * env.size - 1
+    assert treasure in {
+        state
+        for branch in eigenoptions(mdp, 4, has_primitives=False).branches()
+        for state in rolled(mdp, branch.option, 0)[0]
+    }
+    for action in (0, 1):
+        state = 0
+        while model.acting[state]:
+            state = int(model.successors[state, action])
+            assert state != treasure
 
 
 def test_a_direction_of_a_corridor_leads_to_one_end_and_the_other():

@@ -219,6 +219,7 @@ def test_the_core_and_the_demo_work_with_numpy_alone():
     [
         "README.md",
         "docs/adapters/conformance.md",
+        "docs/beyond.md",
         "docs/concepts.md",
         "docs/coverage.md",
         "docs/recipes.md",

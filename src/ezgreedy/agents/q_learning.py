@@ -83,6 +83,27 @@ def greedy_action(
     return choice
 
 
+@jit
+def weighted_greedy_action(
+    values: FloatArray, state: int, weights: FloatArray, stream: LaneStream, step: int
+) -> int:
+    """The best action; of several, the one that the step's own uniform picks by weight."""
+    num_actions = values.shape[1]
+    best = best_value(values, state, num_actions)
+    total = 0.0
+    for action in range(num_actions):
+        total += weights[action] if values[state, action] == best else 0.0
+    target = uniform(step_word(stream, step), _TIE) * total
+    passed, choice = 0.0, 0
+    for action in range(num_actions):
+        if values[state, action] == best:
+            passed += weights[action]
+            choice = action
+            if passed > target:
+                break
+    return choice
+
+
 class QLearning:
     """Q-learning over a table, for one lane or many that share it.
 
@@ -100,6 +121,8 @@ class QLearning:
         initial_value: initial value of every action.
         ties: the greedy one of several best actions: a "random" one or the "first".
         streams: streams that break random ties, usually the policy's own `streams`.
+        tie_weights: one positive number per action, proportional to its chance among equally good
+            ones, such as the `action_weights` of `distinct_actions`; None for equal chances.
     """
 
     def __init__(
@@ -111,6 +134,7 @@ class QLearning:
         initial_value: float = 0.0,
         ties: Ties = "random",
         streams: Streams | None = None,
+        tie_weights: object = None,
     ) -> None:
         self.num_states = require.integer("num_states", num_states, least=1)
         self.num_actions = require.integer("num_actions", num_actions, least=1)
@@ -120,6 +144,11 @@ class QLearning:
         if ties == "random" and streams is None:
             raise require.refuse("streams", "be given when ties are random", streams)
         self.streams = streams
+        self.tie_weights = np.ones(self.num_actions)
+        if tie_weights is not None:
+            self.tie_weights = require.probabilities("tie_weights", tie_weights, self.num_actions)
+            if (self.tie_weights <= 0.0).any():
+                raise require.refuse("tie_weights", "be positive", tie_weights)
         initial_value = require.number("initial_value", initial_value, -np.inf)
         self.values: FloatArray = np.full((self.num_states, self.num_actions), initial_value)
 
@@ -138,8 +167,8 @@ class QLearning:
             raise require.refuse("steps", "be given when ties are random", steps)
         is_best = values == values.max(axis=1, keepdims=True)
         uniforms = self.streams.uniforms(self.streams.words(steps), Purpose.GREEDY_TIE)
-        skipped = (uniforms * is_best.sum(axis=1)).astype(np.int64)
-        return (is_best.cumsum(axis=1) > skipped[:, None]).argmax(axis=1)
+        passed = (is_best * self.tie_weights).cumsum(axis=1)
+        return (passed > (uniforms * passed[:, -1])[:, None]).argmax(axis=1)
 
     def update(
         self,

@@ -3,8 +3,9 @@
     from ezgreedy.analysis import Bins, Layout, draw_maps, first_visits
 
 `first_visits` takes any Gymnasium environment with discrete actions and any policy, `Bins.of` cuts
-its observations into cells, and `draw_maps` draws them (examples/coverage_of_your_policy.py). The
-other names are about finite MDPs. Names are loaded when first asked for: the demonstration needs
+its observations into cells, and `draw_maps` draws them (examples/coverage_of_your_policy.py);
+`box_first_visits` does the same for noise and held actions in a box of actions. The other names are
+about finite MDPs. Names are loaded when first asked for: the demonstration needs
 one module of this package, and only NumPy.
 """
 
@@ -13,9 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ezgreedy.analysis.bins import Bins
+    from ezgreedy.analysis.box_walks import BoxWalks, box_first_visits
     from ezgreedy.analysis.cover_time import CoverTimes, cover_times, exact_cover_times
     from ezgreedy.analysis.distinct_actions import (
         ActionEffects,
+        combined_effects,
         distinct_actions,
         game_actions,
         probed_actions,
@@ -23,14 +26,17 @@ if TYPE_CHECKING:
     from ezgreedy.analysis.environment_walks import Policy, first_visits, grid_width
     from ezgreedy.analysis.exact import expected_first_visits
     from ezgreedy.analysis.finite_walks import tabular_first_visits
+    from ezgreedy.analysis.option_walks import expected_option_visit, option_cover_times
     from ezgreedy.analysis.process import ExplorationProcess
     from ezgreedy.analysis.visits import PAPER_SETTINGS, FirstVisitTimes
 
 _LOADED_ON_DEMAND = {
     "ezgreedy.analysis.bins": ("Bins",),
+    "ezgreedy.analysis.box_walks": ("BoxWalks", "box_first_visits"),
     "ezgreedy.analysis.cover_time": ("CoverTimes", "cover_times", "exact_cover_times"),
     "ezgreedy.analysis.distinct_actions": (
         "ActionEffects",
+        "combined_effects",
         "distinct_actions",
         "game_actions",
         "probed_actions",
@@ -38,6 +44,7 @@ _LOADED_ON_DEMAND = {
     "ezgreedy.analysis.environment_walks": ("Policy", "first_visits", "grid_width"),
     "ezgreedy.analysis.exact": ("expected_first_visits",),
     "ezgreedy.analysis.finite_walks": ("tabular_first_visits",),
+    "ezgreedy.analysis.option_walks": ("expected_option_visit", "option_cover_times"),
     "ezgreedy.analysis.process": ("ExplorationProcess",),
     "ezgreedy.analysis.visits": ("PAPER_SETTINGS", "FirstVisitTimes"),
     # For users, who look for it here; nothing in this room draws.
@@ -48,19 +55,24 @@ __all__ = [
     "PAPER_SETTINGS",
     "ActionEffects",
     "Bins",
+    "BoxWalks",
     "CoverTimes",
     "ExplorationProcess",
     "FirstVisitTimes",
     "Layout",
     "Policy",
+    "box_first_visits",
+    "combined_effects",
     "cover_times",
     "distinct_actions",
     "draw_maps",
     "exact_cover_times",
     "expected_first_visits",
+    "expected_option_visit",
     "first_visits",
     "game_actions",
     "grid_width",
+    "option_cover_times",
     "probed_actions",
     "tabular_first_visits",
 ]

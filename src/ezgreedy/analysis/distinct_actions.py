@@ -60,6 +60,8 @@ def distinct_actions(mdp: FiniteMDP) -> ActionEffects:
     Args:
         mdp: the process; terminal and unreachable states do not count.
     """
+    if not isinstance(mdp, FiniteMDP):
+        raise require.refuse_type("mdp", "be a FiniteMDP; others can be probed", mdp)
     rows = mdp.transitions[mdp.reachable_states() & ~mdp.ends]
     labels = np.arange(mdp.num_actions)
     for action in range(mdp.num_actions):
@@ -68,6 +70,22 @@ def distinct_actions(mdp: FiniteMDP) -> ActionEffects:
                 labels[action] = earlier
                 break
     return ActionEffects(labels)
+
+
+def combined_effects(found: Sequence[ActionEffects]) -> ActionEffects:
+    """Actions that none of several examinations told apart.
+
+    Args:
+        found: effects of the same actions, examined in different places; at least one.
+    """
+    if not found:
+        raise require.refuse("found", "hold at least one examination", found)
+    sizes = {len(effects.labels) for effects in found}
+    if len(sizes) > 1:
+        raise require.refuse("found", "be about the same number of actions", sorted(sizes))
+    rows = np.stack([effects.labels for effects in found], axis=1)
+    _, firsts, groups = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+    return ActionEffects(firsts[groups])
 
 
 class Probe(Protocol):

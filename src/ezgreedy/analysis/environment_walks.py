@@ -22,6 +22,8 @@ from ezgreedy.analysis.bins import Bins
 from ezgreedy.analysis.visits import FirstVisitTimes, VisitTally
 from ezgreedy.exploration.explorer import Explorer
 from ezgreedy.exploration.ez_greedy import EZGreedy
+from ezgreedy.exploration.held_actions import HeldActions
+from ezgreedy.exploration.noise import ActionNoise
 from ezgreedy.exploration.stopping import StoppingRule
 from ezgreedy.exploration.temporally_extended import TemporallyExtended
 from ezgreedy.requirements import BoolArray, IntArray
@@ -100,8 +102,12 @@ def first_visits(
     return tally.result(num_steps)
 
 
-def open_environment(environment: str | Maker, max_episode_steps: int | None = None) -> Environment:
-    """An environment with discrete actions, with its own time limit or a given one."""
+def open_environment(
+    environment: str | Maker,
+    max_episode_steps: int | None = None,
+    actions: type[spaces.Space[Any]] = spaces.Discrete,
+) -> Environment:
+    """An environment whose actions are of this kind, with its own time limit or a given one."""
     if max_episode_steps is not None:
         require.integer("max_episode_steps", max_episode_steps, least=1)
     if isinstance(environment, str):
@@ -110,9 +116,10 @@ def open_environment(environment: str | Maker, max_episode_steps: int | None = N
         env = environment()
         if max_episode_steps is not None:
             env = TimeLimit(env, max_episode_steps)
-    if not isinstance(env.action_space, spaces.Discrete):
+    if not isinstance(env.action_space, actions):
         env.close()
-        raise require.refuse("the environment", "have discrete actions", env.action_space)
+        kind = "discrete actions" if actions is spaces.Discrete else "a box of actions"
+        raise require.refuse("the environment", f"have {kind}", env.action_space)
     return env
 
 
@@ -153,11 +160,7 @@ class _Trials:
         _check_rule(stops, explore)
         self.rewards = np.zeros(len(envs))
         self.starts = np.ones(len(envs), dtype=np.bool_)
-        seed, first_lane = _seed_and_first_lane(explore)
-        self.observations: list[Any] = [
-            env.reset(seed=_environment_seed(seed, first_lane + lane))[0]
-            for lane, env in enumerate(envs)
-        ]
+        self.observations = first_observations(envs, explore)
 
     def step(self) -> IntArray:
         """Takes one step of every trial; returns those whose episode ended with it."""
@@ -230,9 +233,18 @@ def _check_rule(stops: object, explore: Policy) -> None:
         )
 
 
-def _seed_and_first_lane(explore: Policy) -> tuple[int, int]:
+def first_observations(envs: list[Environment], explore: Any) -> list[Any]:
+    """Starts the first episodes, seeded by an unused policy's seed and its lanes."""
+    seed, first_lane = _seed_and_first_lane(explore)
+    return [
+        env.reset(seed=_environment_seed(seed, first_lane + lane))[0]
+        for lane, env in enumerate(envs)
+    ]
+
+
+def _seed_and_first_lane(explore: Any) -> tuple[int, int]:
     """What seeds the environments; refuses a policy of ours that has been used."""
-    if not isinstance(explore, Explorer):
+    if not isinstance(explore, (Explorer, ActionNoise, HeldActions)):
         return require.integer("explore.seed", getattr(explore, "seed", 0), least=0, most=None), 0
     if explore.steps.any():
         raise require.refuse("explore", "be fresh", f"{explore.steps.max()} steps taken")

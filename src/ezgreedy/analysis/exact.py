@@ -85,8 +85,8 @@ def episode_law(process: ExplorationProcess, target: int) -> EpisodeLaw:
     leaves = (between.visits + between.ends) > 0
     # From an unsettled state neither a visit nor an end can be reached. States that may lead to one
     # can wait forever; without unsettled states, the equations have exactly one solution.
-    unsettled = deciding & ~_can_reach(between.moves, leaves)
-    endless = _can_reach(between.moves, unsettled)
+    unsettled = deciding & ~can_reach(between.moves, leaves)
+    endless = can_reach(between.moves, unsettled)
     settled = np.flatnonzero(deciding & ~unsettled)
     law = EpisodeLaw(*np.zeros((3, len(deciding))))
     law.visits[target] = 1.0
@@ -253,7 +253,7 @@ def _multiplied_series(matrix: Matrix, coefficients: FloatArray) -> FloatArray:
 # Linear algebra over some of the states.
 
 
-def _can_reach(moves: Matrix, goal: BoolArray) -> BoolArray:
+def can_reach(moves: Matrix, goal: BoolArray) -> BoolArray:
     """States from which the goal can be reached, including the goal itself, [states]."""
     backwards = sparse.csr_array(moves).T.tocsr()
     backwards.eliminate_zeros()

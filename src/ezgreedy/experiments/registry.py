@@ -28,6 +28,10 @@ _MODULES = (
     "cover_times",
     "atari_exploration",
     "sb3_classic_control",
+    "beyond.atari_actions",
+    "beyond.directions",
+    "beyond.continuous",
+    "beyond.continuous_learning",
 )
 
 

@@ -24,6 +24,11 @@ from ezgreedy.experiments.experiment import (
     results_by_cell,
 )
 from ezgreedy.experiments.readings import EQUAL_BUDGET, POLICIES_AND_CONTROL, mean_curve
+from ezgreedy.experiments.sb3_training import (
+    evaluated_training,
+    first_goal,
+    first_goals_in_words,
+)
 from ezgreedy.exploration.durations import Fixed, Zeta, matched_epsilon
 from ezgreedy.figures.colours import POLICY_COLOURS
 from ezgreedy.findings.claims import OURS, Claim, Number, Statement, Summary, Table, names_with
@@ -89,7 +94,6 @@ SETTINGS: dict[str, Any] = {
 READINGS = {"equal ε": "ez", "equal budget": EQUAL_BUDGET}
 # Tasks whose episodes end early only at the goal.
 GOALS = ("MountainCar-v0", "Acrobot-v1")
-_EVALUATION_SEEDS = 1_000_000  # added to the seed, so that evaluations have other first states
 
 _MEASURE = (
     f"The mean return of {SETTINGS['num_evaluations']} evaluations of the greedy policy, equally "
@@ -130,31 +134,19 @@ def run_seed(settings: Settings, seed: int) -> dict[str, Any]:
     """Trains one agent; returns what its evaluations and its training episodes earned."""
     import torch
     from gymnasium import make
-    from stable_baselines3.common.env_util import make_vec_env
-    from stable_baselines3.common.evaluation import evaluate_policy
     from stable_baselines3.common.monitor import Monitor
 
     torch.set_num_threads(1)
     task, timesteps = settings["task"], settings["timesteps"][settings["task"]]
     env = Monitor(make(task))
-    examined = make_vec_env(task, seed=_EVALUATION_SEEDS + seed)
-    every = timesteps // settings["num_evaluations"]
-    num_episodes = settings["num_evaluation_episodes"]
-    scores: list[float] = []
     model = _model(settings, env, seed)
-
-    def evaluate(*_: Any) -> bool:
-        if model.num_timesteps % every == 0 and len(scores) < settings["num_evaluations"]:
-            scores.append(float(evaluate_policy(model, examined, num_episodes)[0]))
-        return True
-
-    model.learn(timesteps, callback=evaluate)
+    scores = evaluated_training(model, task, timesteps, settings, seed)
     lengths = env.get_episode_lengths()
     counters = model.explore.counters
     return {
         "evaluations": scores,
         "training_return": float(np.mean(env.get_episode_rewards())),
-        "first_goal": _first_goal(lengths, env.spec.max_episode_steps) if task in GOALS else None,
+        "first_goal": first_goal(lengths, env.spec.max_episode_steps) if task in GOALS else None,
         "exploratory_share": round(counters.explored / counters.steps, 6),
     }
 
@@ -171,13 +163,6 @@ def _model(settings: Settings, env: Any, seed: int) -> Any:
         share = model.exploration_schedule
         model.exploration_schedule = lambda progress: matched_epsilon(share(progress), law)
     return model
-
-
-def _first_goal(lengths: Sequence[int], step_limit: int) -> int | None:
-    """Steps until an episode first ended before its limit; None if none did."""
-    steps = np.cumsum(lengths)
-    early = np.flatnonzero(np.asarray(lengths) < step_limit)
-    return int(steps[early[0]]) if len(early) else None
 
 
 def summarise(settings: Settings, records: Sequence[Record]) -> Summary:
@@ -274,7 +259,7 @@ def _table(results: Results, tasks: Sequence[str]) -> Table:
                     label,
                     mean_interval([result["training_return"] for result in own]),
                     mean_interval([result["exploratory_share"] for result in own]),
-                    _goals(own) if task in GOALS else "–",
+                    first_goals_in_words(own) if task in GOALS else "–",
                 ]
             )
     return Table(
@@ -284,12 +269,6 @@ def _table(results: Results, tasks: Sequence[str]) -> Table:
         "Means over seeds with t intervals; the goal's column has the median of steps over the "
         "runs that reached it, and how many did.",
     )
-
-
-def _goals(own: Sequence[Mapping[str, Any]]) -> str:
-    found = [result["first_goal"] for result in own if result["first_goal"] is not None]
-    median = f"{np.median(found):,.0f} steps" if found else "never"
-    return f"{median} ({len(found)} of {len(own)} runs)"
 
 
 EXPERIMENT = Experiment(

@@ -28,6 +28,8 @@ def slow_directions(mdp: FiniteMDP, count: int) -> FloatArray:
         mdp: the process; its states must hang together.
         count: number of directions, at most the number of states less one.
     """
+    if not isinstance(mdp, FiniteMDP):
+        raise require.refuse_type("mdp", "be a FiniteMDP", mdp)
     acting = np.flatnonzero(mdp.reachable_states() & ~mdp.ends)
     require.integer("count", count, least=1, most=max(len(acting) - 1, 1))
     walk = mdp.transitions.mean(axis=1)[np.ix_(acting, acting)]

@@ -14,6 +14,7 @@ from ezgreedy import requirements as require
 from ezgreedy.exploration.durations import DurationLaw
 from ezgreedy.exploration.explorer import Counters
 from ezgreedy.exploration.ez_greedy import EZGreedy
+from ezgreedy.exploration.streams import Streams
 from ezgreedy.requirements import BoolArray, FloatArray, IntArray
 
 
@@ -129,6 +130,16 @@ class HeldActions:
         uniforms = streams.noise_uniforms(streams.words(steps[fresh], fresh), len(self.low))
         holding.held[fresh] = self.low + uniforms * (self.high - self.low)
         return np.where(holding.options.exploring[:, None], holding.held, chosen)
+
+    @property
+    def steps(self) -> IntArray:
+        """Steps that each lane has taken, [lanes]."""
+        return self._holding.options.steps
+
+    @property
+    def streams(self) -> Streams:
+        """The streams that all draws come from."""
+        return self._holding.options.streams
 
     @property
     def exploring(self) -> BoolArray:

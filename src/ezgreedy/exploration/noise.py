@@ -65,6 +65,11 @@ class ActionNoise(ABC):
         self._steps = self._steps + active
         return self.scale * sample
 
+    @property
+    def steps(self) -> IntArray:
+        """Steps that each lane has taken, [lanes]."""
+        return self._steps.copy()
+
     @abstractmethod
     def _sample(self, lanes: IntArray) -> FloatArray:
         """Noise of unit variance, [all lanes, size], of which those given are used."""
@@ -101,8 +106,9 @@ class ActionNoise(ABC):
         for key in ("noise", "size", "lanes", "seed", "first_lane"):
             if state[key] != expected[key]:
                 raise require.refuse(f"state[{key!r}]", f"equal {expected[key]!r}", state[key])
+        steps = _whole_numbers("state['steps']", state["steps"], self.lanes, least=0)
         self._restore(state)
-        self._steps = np.array(state["steps"], dtype=np.int64)
+        self._steps = steps
 
     def _own_state(self) -> dict[str, Any]:
         return {}
@@ -294,7 +300,7 @@ class ColouredNoise(ActionNoise):
                 raise require.refuse(
                     f"state[{name!r}]", f"equal {getattr(self, name)}", state[name]
                 )
-        self._began = np.array(state["began"], dtype=np.int64)
+        self._began = _whole_numbers("state['began']", state["began"], self.lanes, least=-1)
         self._draw(np.flatnonzero(self._began >= 0))
 
 
@@ -334,3 +340,10 @@ def _scales(scale: object, size: int) -> FloatArray:
     if not np.isfinite(array).all() or (array < 0.0).any():
         raise require.refuse("scale", "be finite and at least 0", array.tolist())
     return np.broadcast_to(array, (size,))
+
+
+def _whole_numbers(name: str, value: object, lanes: int, least: int) -> IntArray:
+    array = np.array(value)
+    if array.shape != (lanes,) or array.dtype.kind not in "iu" or (array < least).any():
+        raise require.refuse(name, f"hold {lanes} ints of at least {least}", value)
+    return array.astype(np.int64)

@@ -17,6 +17,15 @@ NEVER_COLOUR = "#d9d9dc"  # for cells outside the colour scale
 REFERENCE_COLOUR = "#777777"
 
 POLICY_COLOURS = {"eps": EPS_COLOUR, "ez": EZ_COLOUR, "ez, equal budget": OTHER_COLOURS[0]}
+# Noise for continuous actions: held noise has the colour of εz-greedy, white noise of ε-greedy.
+NOISE_COLOURS = {
+    "white": EPS_COLOUR,
+    "pink": "#cc79a7",
+    "ou": "#e69f00",
+    "held": EZ_COLOUR,
+    "held, at most 16": "#56b4e9",
+    "uniform": "#009e73",
+}
 # The paper's deep agents: those that differ only in the policy have the policies' colours.
 AGENT_COLOURS = {
     "rainbow": "#009e73",

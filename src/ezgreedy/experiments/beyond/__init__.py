@@ -1,1 +1,1 @@
-"""Answers to the open questions with which the paper closes: an experiment for each."""
+"""Answers to the paper's own open questions: one module per study."""

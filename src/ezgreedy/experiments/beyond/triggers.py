@@ -158,6 +158,7 @@ def _claim(results: Results, statement: Statement, where: Sequence[str]) -> Clai
         numbers,
         fewest_seeds(results),
         controls=controls,
+        note=worlds.NOTE,
         key_numbers=[name for name in numbers if name.endswith(": ratio")][:3],
     )
 
@@ -202,7 +203,7 @@ EXPERIMENT = Experiment(
     num_quick_seeds=5,
     num_thorough_seeds=100,
     statements=STATEMENTS,
-    cost_seconds=60.0,
+    cost_seconds=35.0,
     cells=cells,
     run_seed=run_seed,
     summarise=summarise,
