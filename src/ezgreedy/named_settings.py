@@ -78,10 +78,18 @@ def written(value: Any) -> str | None:
         if not all(_is_number(number) for number in given.values()):
             return None
         arguments = ",".join(f"{name}={number!r}" for name, number in given.items())
-        return f"{type(value).__name__}({arguments})"
+        return f"{written_name(type(value))}({arguments})"
+    if isinstance(value, tuple):
+        items = [written(item) for item in value]
+        return None if None in items else ", ".join(item for item in items if item is not None)
     if value is None or isinstance(value, (bool, str)) or _is_number(value):
         return str(value)
     return None
+
+
+def written_name(made: type) -> str:
+    """The name of a settings class in files and on the command line."""
+    return getattr(made, "written_name", made.__name__)
 
 
 def _changed(settings: Any, names: list[str], change: _Change) -> Any:

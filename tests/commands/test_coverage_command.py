@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import ezgreedy.envs  # noqa: F401 (registers our environments)
-from ezgreedy import EpsilonGreedy, EZGreedy, Zeta
+from ezgreedy import AnyStop, EpsilonGreedy, EZGreedy, StopOnReward, StopOnUnchanged, Zeta
 from ezgreedy.analysis import Bins, first_visits, grid_width
 from ezgreedy.cli import main
 
@@ -158,6 +158,19 @@ def test_own_policies_and_laws_are_compared_in_an_own_environment(own_module, ca
         assert title in printed
 
 
+def test_rules_behind_a_policy_end_its_options(tmp_path):
+    policy = "Zeta(1.5, cap=100); stops=StopOnUnchanged(1), StopOnReward()"
+    arguments = ("--policy", "ez", "--policy", policy, "--steps", 300, "--trials", 3)
+    assert coverage("ezgreedy/FourRooms-v0", *arguments, "--out", tmp_path) == 0
+    summary = json.loads((tmp_path / "coverage.json").read_text())
+    stop = AnyStop(StopOnUnchanged(3), StopOnReward(3))
+    explore = EZGreedy(4, 1.0, Zeta(1.5, cap=100), lanes=3)
+    expected = first_visits("ezgreedy/FourRooms-v0", explore, 300, stops=stop)
+    assert summary["policies"][policy]["trial_means"] == expected.trial_means().tolist()
+    assert explore.counters.cut_by_caller > 0
+    assert summary["titles"][policy].endswith("StopOnUnchanged(1), StopOnReward()")
+
+
 def test_without_epsilon_greedy_the_first_policy_is_the_reference(tmp_path, monkeypatch):
     monkeypatch.setattr("ezgreedy.figures.coverage_maps.draw_maps", lambda *_: [])
     named = ("--policy", "Fixed(3)", "--policy", "ez")
@@ -176,6 +189,12 @@ def test_without_epsilon_greedy_the_first_policy_is_the_reference(tmp_path, monk
         ("nowhere_to_be_found:Policy", "must name a module that can be imported"),
         ("Zeta(-1)", "mu must"),
         ("Normal(1)", "--policy must"),
+        ("ez; stops=StopOnUnchange(1)", "of --policy must be a call of StopOnUnchanged"),
+        ("ez; stops=StopOnUnchanged(0)", "steps must be at least 1; got 0"),
+        ("ez; stops=", "--policy must have stops=RULES after the semicolon"),
+        ("ez; ends=StopOnReward()", "--policy must have stops=RULES after the semicolon"),
+        ("ez; stops=StopOnDiscrepancy(0.1)", "rules that read observations and rewards only"),
+        ("own_walks:nothing; stops=StopOnReward()", "explore must have lanes, a call and a reset"),
     ],
 )
 def test_policies_that_cannot_be_had_are_refused(policy, message, own_module, capsys):

@@ -9,6 +9,7 @@ from scipy.stats import fisher_exact, ttest_ind
 from ezgreedy.cli import main
 from ezgreedy.commands.judge import STUDIES
 from ezgreedy.experiments import atari100k, deep_durations
+from ezgreedy.experiments.beyond import minatar_stopping
 from ezgreedy.experiments.run_study import find, judge, run_studies
 from ezgreedy.findings.intervals import stratified_difference_interval
 from ezgreedy.games.atari.atari100k import published
@@ -221,3 +222,40 @@ def test_runs_that_are_there_twice_count_once(tmp_path):
     study = find("atari100k")
     _, num_runs = judge(study, [tmp_path / "runs", tmp_path / "runs"], tmp_path / "out")
     assert num_runs == 15
+
+
+# Stopping rules on MinAtar.
+
+
+def stopped(path, rule, seed, score, frames=minatar_stopping.FRAMES):
+    """A finished run of `rainbow-ez` with a rule."""
+    name = f"{rule}-{seed}"
+    changes = {"agent__stops": rule} if rule else {}
+    game, agent = minatar_stopping.GAME, minatar_stopping.AGENT
+    reports = [(frames, 3, 1.0, 0.25)]
+    written(path / name, agent, game, seed, score, frames, reports, scale="laptop", **changes)
+
+
+def test_a_rule_is_judged_by_the_welch_interval_against_runs_without(tmp_path):
+    with_rule, without = [9.0, 10.0, 11.0, 10.5, 9.5], [4.0, 5.0, 6.0, 5.5, 4.5]
+    for seed in range(5):
+        stopped(tmp_path, "", seed, without[seed])
+        stopped(tmp_path, "StopOnReward()", seed, with_rule[seed])
+        stopped(tmp_path, "StopOnReward(0.5)", seed, 100.0)  # another rule
+        stopped(tmp_path, "StopOnDiscrepancy(0.1)", seed, 0.1 * without[seed])
+    runs = [read_run(directory) for directory in sorted(tmp_path.glob("*/*"))]
+    claims = minatar_stopping.summarise(runs).claims
+    assert [claim.verdict for claim in claims] == ["reproduced", "contradicted"]
+    expected = ttest_ind(with_rule, without, equal_var=False).confidence_interval()
+    found = claims[0].numbers["with the rule − without"]
+    assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
+
+
+def test_too_few_seeds_of_a_rule_give_a_table_and_no_verdict(tmp_path):
+    for seed in range(5):
+        stopped(tmp_path, "", seed, 1.0 + seed)
+    stopped(tmp_path, "StopOnReward()", 0, 3.0)
+    runs = [read_run(directory) for directory in sorted(tmp_path.glob("*/*"))]
+    summary = minatar_stopping.summarise(runs)
+    assert summary.claims == []
+    assert [row[:2] for row in summary.tables[0].rows] == [("none", 5), ("StopOnReward()", 1)]

@@ -58,6 +58,16 @@ def test_unchanged_fires_after_k_equal_steps_and_counts_anew(k):
     assert fired > 10
 
 
+@pytest.mark.parametrize("shape", [(), (1,), (2,), (3,), (2, 2), (8,), (9,), (3, 3, 3)])
+def test_unchanged_compares_every_number_of_an_observation(shape):
+    rule, rng = StopOnUnchanged(50), np.random.default_rng(0)
+    before = rng.integers(0, 3, (50, *shape))
+    rule(observations=before)
+    now = np.where(rng.random(before.shape) < 0.1, 9, before)
+    expected = [np.array_equal(a, b) for a, b in zip(before, now, strict=True)]
+    assert rule(observations=now).tolist() == expected
+
+
 def test_unchanged_looks_at_whole_observations():
     rule = StopOnUnchanged(2)
     rule(observations=np.zeros((2, 3, 3)))
@@ -277,6 +287,7 @@ def test_bad_arguments_are_refused_by_name(make, message):
     [
         ({"observations": None}, "observations must be given: AnyStop reads them"),
         ({"observations": np.zeros((3, 2))}, "observations must have 4 entries"),
+        ({"observations": np.zeros((4, 3))}, r"observations must have shape \(4, 2\)"),
         ({"rewards": None}, "rewards must be given"),
         ({"rewards": [1.0, np.nan, 0.0, 0.0]}, "rewards must be finite"),
         ({"rewards": ["a"] * 4}, "rewards must hold numbers"),
@@ -287,7 +298,7 @@ def test_bad_arguments_are_refused_by_name(make, message):
     ],
 )
 def test_bad_calls_are_refused_by_name_and_change_nothing(changes, message):
-    rule = AnyStop(StopOnUnchanged(LANES), StopOnDiscrepancy(LANES), StopOnReward(LANES))
+    rule = AnyStop(StopOnDiscrepancy(LANES), StopOnUnchanged(LANES), StopOnReward(LANES))
     steps = list(steps_of(20))
     for step in steps[:-1]:
         rule(**step)

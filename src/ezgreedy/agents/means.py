@@ -34,11 +34,12 @@ class Mean:
 
 
 class Explored(NamedTuple):
-    """Numbers of steps, exploratory steps and options begun over some time."""
+    """Numbers of steps, exploratory steps, options begun and ended by rules over some time."""
 
     steps: int
     explored: int
     started: int = 0
+    stopped: int = 0
 
     @property
     def share(self) -> float:
@@ -54,6 +55,8 @@ class Explored(NamedTuple):
         numbers = {"explored_share": self.share, "options_started": float(self.started)}
         if self.started:
             numbers["mean_option_length"] = self.explored / self.started
+        if self.stopped:
+            numbers["options_stopped"] = float(self.stopped)
         return numbers
 
 
@@ -69,7 +72,7 @@ class ExploredSince:
         self._before = Explored(0, 0)  # the counters at the last `take`
 
     def take(self) -> Explored:
-        """Steps, exploratory steps and options begun since the last call."""
+        """What has happened since the last call."""
         now, before = self._now(), self._before
         self._before = now
         return Explored(*(late - early for late, early in zip(now, before, strict=True)))
@@ -84,12 +87,13 @@ class ExploredSince:
         return list(self._before)
 
     def restore(self, state: list[int]) -> None:
-        """Continue from `state`, which earlier versions made without options begun.
+        """Continue from `state`, which earlier versions made without the last counts.
 
         The explorer must have been restored before.
         """
-        self._before = Explored(*map(int, [*state, self._now().started][:3]))
+        missing = self._now()[len(state) :]
+        self._before = Explored(*map(int, [*state, *missing]))
 
     def _now(self) -> Explored:
         counters = self._explorer.counters
-        return Explored(counters.steps, counters.explored, counters.started)
+        return Explored(counters.steps, counters.explored, counters.started, counters.cut_by_caller)

@@ -125,7 +125,8 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         metavar="POLICY",
         help="ez (εz-greedy), eps (ε-greedy), a law such as 'Zeta(1.5, cap=100)' for εz-greedy "
         "with it, or MODULE:NAME for your own, called with num_actions, epsilon, lanes and seed; "
-        "repeatable (default: ez and eps)",
+        "rules that end options early may follow, as in 'ez; stops=StopOnUnchanged(1)'; repeatable "
+        "(default: ez and eps)",
     )
     add("--steps", type=whole_number, default=defaults.steps, help="steps of each trial")
     add("--trials", type=whole_number, default=defaults.trials, help="trials to average")
@@ -311,6 +312,7 @@ def _all_visits(
                 bins,
                 max_episode_steps=settings.max_episode_steps,
                 greedy=settings.constant_greedy,
+                stops=policy.rule(settings.trials, settings.seed),
                 progress=bar.show,
             )
     return results

@@ -6,7 +6,7 @@ from pathlib import Path
 from ezgreedy.packages import require_installed
 
 # Listed here so that `--help` needs only NumPy; a test checks the list against the registry.
-STUDIES = ("deep-games", "atari100k", "deep-durations")
+STUDIES = ("deep-games", "atari100k", "deep-durations", "minatar-stopping")
 
 
 def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

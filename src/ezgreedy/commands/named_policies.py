@@ -2,13 +2,14 @@
 
 `eps` and `ez` are ε- and εz-greedy. A law such as `Zeta(1.5, cap=100)` is εz-greedy with that law,
 so that several laws can be compared. `MODULE:NAME` is a class or function of a user's module, which
-is called with num_actions, epsilon, lanes and seed, by name, and returns the policy.
+is called with num_actions, epsilon, lanes and seed, by name, and returns the policy. Each may be
+followed by rules that end its options early: `ez; stops=StopOnUnchanged(1)`.
 """
 
 import importlib
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ezgreedy import plugins
@@ -16,6 +17,8 @@ from ezgreedy import requirements as require
 from ezgreedy.exploration.durations import DurationLaw, Zeta
 from ezgreedy.exploration.ez_greedy import EpsilonGreedy, EZGreedy
 from ezgreedy.exploration.laws import laws
+from ezgreedy.exploration.stopping import StoppingRule
+from ezgreedy.exploration.stops import Situation, StopSettings, rule_of, stops
 from ezgreedy.named_settings import with_change
 
 if TYPE_CHECKING:
@@ -32,11 +35,17 @@ class NamedPolicy:
         name: the text that named it.
         title: its name in tables and figures.
         make: makes it, given num_actions, epsilon, lanes and seed by name.
+        stops: rules that end its options early.
     """
 
     name: str
     title: str
     make: "Callable[..., Policy]"
+    stops: tuple[StopSettings, ...] = ()
+
+    def rule(self, lanes: int, seed: int) -> StoppingRule | None:
+        """Its rules as one, for this many trials; None if it has none."""
+        return rule_of(self.stops, Situation(lanes, seed))
 
     @property
     def slug(self) -> str:
@@ -48,9 +57,14 @@ def named_policy(name: str, usual: DurationLaw) -> NamedPolicy:
     """The policy that a text names.
 
     Args:
-        name: "eps", "ez", a duration law, or "MODULE:NAME".
+        name: "eps", "ez", a duration law, or "MODULE:NAME", and perhaps "; stops=" and rules.
         usual: the law of "ez".
     """
+    base, has_rules, rules = name.partition(";")
+    if has_rules:
+        named = named_policy(base.strip(), usual)
+        title = f"{named.title}, {rules.strip().removeprefix('stops=')}"
+        return replace(named, name=name, title=title, stops=_stops(name, rules.strip()))
     if name == "eps":
         return NamedPolicy(name, TITLES[name], EpsilonGreedy)
     if name == "ez":
@@ -60,7 +74,7 @@ def named_policy(name: str, usual: DurationLaw) -> NamedPolicy:
         return NamedPolicy(name, f"εz-greedy, {name}", _ez_greedy(law))
     if ":" in name:
         return NamedPolicy(name, name, _own(name))
-    rule = "be eps, ez, a law such as 'Zeta(1.5, cap=100)', or MODULE:NAME"
+    rule = "be eps, ez, a law such as 'Zeta(1.5, cap=100)', or MODULE:NAME, and '; stops=RULES'"
     raise require.refuse_name("--policy", rule, name, tuple(TITLES))
 
 
@@ -74,14 +88,34 @@ def _ez_greedy(law: DurationLaw) -> "Callable[..., Policy]":
 @dataclass(frozen=True)
 class _Named:
     durations: DurationLaw
+    stops: tuple[StopSettings, ...] = ()
 
 
 def _law(text: str) -> DurationLaw:
+    return _read("durations", text).durations
+
+
+def _stops(name: str, text: str) -> tuple[StopSettings, ...]:
+    """Rules from the text behind a policy; refuses those that need what walks do not have."""
+    key, equals, value = text.partition("=")
+    if key.strip() != "stops" or not equals or not value:
+        raise require.refuse("--policy", "have stops=RULES after the semicolon", name)
+    found = _read("stops", value).stops
+    for made in found:
+        if "values" in made.rule(Situation(1)).reads:
+            rule = "have rules that read observations and rewards only: nothing is learned here"
+            raise require.refuse("--policy", rule, name)
+    return found
+
+
+def _read(setting: str, text: str) -> _Named:
     try:
-        named: _Named = with_change(_Named(Zeta()), "durations", text, laws(), "--policy")
+        named: _Named = with_change(
+            _Named(Zeta()), setting, text, {**laws(), **stops()}, "--policy"
+        )
     except (ValueError, TypeError) as error:
-        raise ValueError(str(error).replace("--set durations", "--policy")) from error
-    return named.durations
+        raise ValueError(str(error).replace(f"--set {setting}", "--policy")) from error
+    return named
 
 
 def _own(name: str) -> "Callable[..., Policy]":

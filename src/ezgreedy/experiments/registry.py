@@ -22,6 +22,8 @@ _MODULES = (
     "appendix_mountaincar_dense",
     "appendix_deepsea_randomized",
     "limitations",
+    "beyond.stopping",
+    "beyond.triggers",
     "ablation_readings",
     "cover_times",
     "atari_exploration",

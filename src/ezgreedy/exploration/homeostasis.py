@@ -17,8 +17,10 @@ import numpy as np
 from ezgreedy import requirements as require
 from ezgreedy.requirements import BoolArray, FloatArray
 
-_MEMORY = 100.0  # the averages reach back over this many switches at the target rate
-_LARGEST_EXPONENT = 700.0  # beyond it, floats overflow
+MEMORY = 100.0  # the averages reach back over this many switches at the target rate
+LARGEST_EXPONENT = 700.0  # beyond it, floats overflow
+LEAST_SPREAD = 1e-150  # squares below it underflow, as differences from the mean then do
+_AVERAGES = ("counts", "means", "variances", "exponentials")
 
 
 class Homeostat:
@@ -42,10 +44,9 @@ class Homeostat:
         if self.rate in (0.0, 1.0):
             raise require.refuse("rate", "lie strictly between 0 and 1", rate)
         self.as_published = require.flag("as_published", as_published)
-        self._counts: FloatArray = np.zeros(self.lanes)
-        self._means: FloatArray = np.zeros(self.lanes)
-        self._variances: FloatArray = np.ones(self.lanes)
-        self._exponentials: FloatArray = np.ones(self.lanes)
+        # One row each for counts, means, variances and exponentials.
+        self._averages: FloatArray = np.repeat([[0.0], [0.0], [1.0], [1.0]], self.lanes, axis=1)
+        self._work: FloatArray = np.empty((3, self.lanes))
 
     def __call__(self, signal: FloatArray, known: BoolArray | None = None) -> FloatArray:
         """The probability of switching now, [lanes].
@@ -62,36 +63,54 @@ class Homeostat:
             finite |= ~known
         if np.count_nonzero(finite) < self.lanes:
             raise require.refuse("signal", "be finite", signal[~finite].tolist())
-        x = signal if known is None else np.where(known, signal, 0.0)
-        counts = self._counts + 1.0
-        share = 1.0 / np.minimum(counts, _MEMORY / self.rate)
-        means = self._means + share * (x - self._means)
-        variances = self._variances + share * ((x - means) ** 2 - self._variances)
+        if known is None:
+            return self._switches(signal, self._averages, self._work)
+        lanes = known.nonzero()[0]
+        averages = self._averages[:, lanes]
+        chances = np.full(self.lanes, self.rate)
+        chances[lanes] = self._switches(signal[lanes], averages, self._work[:, : len(lanes)])
+        self._averages[:, lanes] = averages
+        return chances
+
+    def _switches(self, x: FloatArray, averages: FloatArray, work: FloatArray) -> FloatArray:
+        """Probabilities of switching; updates the averages in place, with rows to work in."""
+        counts, means, variances, exponentials = averages
+        share, gap, change = work
+        counts += 1.0
+        np.minimum(counts, MEMORY / self.rate, out=share)
+        np.divide(1.0, share, out=share)
+        np.subtract(x, means, out=gap)
+        gap *= share
+        means += gap
+        np.subtract(x, means, out=gap)
+        np.multiply(gap, gap, out=change)
+        change -= variances
+        change *= share
+        variances += change
         # A signal that has never varied is as large as it always was.
-        spread = np.where(variances > 0.0, np.sqrt(variances), np.inf)
-        e = np.exp(np.minimum((x - means) / spread, _LARGEST_EXPONENT))
-        counted = e if self.as_published else np.minimum(e, self._exponentials / self.rate)
-        exponentials = self._exponentials + share * (counted - self._exponentials)
-        chances = np.minimum(1.0, self.rate * e / exponentials)
-        if known is None or np.count_nonzero(known) == self.lanes:
-            self._counts, self._means = counts, means
-            self._variances, self._exponentials = variances, exponentials
-            return chances
-        self._counts = np.where(known, counts, self._counts)
-        self._means = np.where(known, means, self._means)
-        self._variances = np.where(known, variances, self._variances)
-        self._exponentials = np.where(known, exponentials, self._exponentials)
-        return np.where(known, chances, self.rate)
+        np.sqrt(variances, out=change)
+        np.maximum(change, LEAST_SPREAD, out=change)
+        e = np.divide(gap, change)
+        np.minimum(e, LARGEST_EXPONENT, out=e)
+        np.exp(e, out=e)
+        if self.as_published:
+            change[:] = e
+        else:
+            np.divide(exponentials, self.rate, out=change)
+            np.minimum(e, change, out=change)
+        change -= exponentials
+        change *= share
+        exponentials += change
+        e *= self.rate
+        e /= exponentials
+        return np.minimum(e, 1.0, out=e)
 
     def state_dict(self) -> dict[str, Any]:
         """The averages, as plain JSON-able data."""
         return {
             "rate": self.rate,
             "as_published": self.as_published,
-            "counts": self._counts.tolist(),
-            "means": self._means.tolist(),
-            "variances": self._variances.tolist(),
-            "exponentials": self._exponentials.tolist(),
+            **{name: row.tolist() for name, row in zip(_AVERAGES, self._averages, strict=True)},
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -101,9 +120,9 @@ class Homeostat:
                 rule = f"equal {getattr(self, name)!r}"
                 raise require.refuse(f"state[{name!r}]", rule, state[name])
         arrays = []
-        for name in ("counts", "means", "variances", "exponentials"):
+        for name in _AVERAGES:
             array = np.array(state[name], dtype=np.float64)
             if array.shape != (self.lanes,) or not np.isfinite(array).all():
                 raise require.refuse(f"state[{name!r}]", f"be {self.lanes} numbers", state[name])
             arrays.append(array)
-        self._counts, self._means, self._variances, self._exponentials = arrays
+        self._averages = np.stack(arrays)

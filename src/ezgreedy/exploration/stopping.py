@@ -24,7 +24,12 @@ from ezgreedy.exploration.seen import Seen
 from ezgreedy.exploration.streams import Purpose, Streams
 from ezgreedy.exploration.temporally_extended import plain_observation, restored_observation
 from ezgreedy.exploration.value_promise import ValuePromise
-from ezgreedy.requirements import BoolArray, IntArray
+from ezgreedy.requirements import BoolArray, FloatArray, IntArray
+
+_WORDS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
+_ALL_EQUAL = np.ones(8, dtype=np.bool_)
+_STEPS_AHEAD = 32  # draws made at a time
+_NO_DRAWS: FloatArray = np.zeros((0, 0))
 
 
 class StoppingRule(ABC):
@@ -62,10 +67,14 @@ class StoppingRule(ABC):
         for name in self.reads:
             if getattr(seen, name) is None:
                 raise require.refuse(name, f"be given: {type(self).__name__} reads them", None)
+        self.check(seen)
         # Everything is checked before anything changes.
         if np.count_nonzero(seen.starts):
             self._forget(seen.starts)
         return self.judge(seen)
+
+    def check(self, seen: Seen) -> None:  # noqa: B027 (few rules ask for more)
+        """Refuses what the rule cannot judge, before anything changes."""
 
     @abstractmethod
     def judge(self, seen: Seen) -> BoolArray:
@@ -114,21 +123,28 @@ class StopOnUnchanged(StoppingRule):
         self._knows: BoolArray = np.zeros(self.lanes, dtype=np.bool_)
         self._unchanged: IntArray = np.zeros(self.lanes, dtype=np.int64)
 
+    def check(self, seen: Seen) -> None:
+        """Refuses observations of another shape than before."""
+        now, before = seen.observations, self._before
+        if now is not None and before is not None and now.shape != before.shape:
+            raise require.refuse("observations", f"have shape {before.shape}", now.shape)
+
     def judge(self, seen: Seen) -> BoolArray:
         """True where the last `steps` steps have changed nothing."""
         now = seen.observations
         assert now is not None
         if self._before is None:
             self._before = now.copy()
-        elif now.shape != self._before.shape:
-            raise require.refuse("observations", f"have shape {self._before.shape}", now.shape)
-        same = (now == self._before).reshape(self.lanes, -1).all(axis=1) & self._knows
-        counted = (self._unchanged + 1) * same
-        fires: BoolArray = counted >= self.steps
+        fires = _equal_rows(now, self._before)
+        fires &= self._knows
+        counted = self._unchanged
+        if self.steps > 1:  # else nothing is ever counted
+            counted = (counted + 1) * fires
+            fires = counted >= self.steps
         if np.count_nonzero(seen.active) == self.lanes:
-            self._unchanged = counted * ~fires
+            self._unchanged = counted * ~fires if self.steps > 1 else counted
             self._before[...] = now
-            self._knows = np.ones(self.lanes, dtype=np.bool_)
+            self._knows.fill(True)
             return fires
         fires &= seen.active
         self._unchanged = np.where(seen.active, counted * ~fires, self._unchanged)
@@ -156,6 +172,17 @@ class StopOnUnchanged(StoppingRule):
         knows = require.mask("state['knows']", state["knows"], (self.lanes,))
         unchanged = np.array(state["unchanged"], dtype=np.int64)
         self._before, self._knows, self._unchanged = before, knows, unchanged
+
+
+def _equal_rows(one: NDArray[Any], other: NDArray[Any]) -> BoolArray:
+    """Whether the entries of each row are equal, [rows]."""
+    equal = (one == other).reshape(len(one), -1)
+    word = _WORDS.get(equal.shape[1])
+    if word is None:
+        return equal.all(axis=1)
+    # Reducing short rows is slow; a few flags together are one number.
+    flags: BoolArray = equal.view(word)[:, 0] == _ALL_EQUAL.view(word)[0]
+    return flags
 
 
 class StopOnReward(StoppingRule):
@@ -223,16 +250,29 @@ class StopOnDiscrepancy(StoppingRule):
         self.homeostat = Homeostat(lanes, rate=rate)
         self.streams = Streams(seed, self.lanes, first_lane)
         self._steps: IntArray = np.zeros(self.lanes, dtype=np.int64)
+        self._draws, self._num_drawn = _NO_DRAWS, 0  # of coming steps, and how many are spent
 
     def judge(self, seen: Seen) -> BoolArray:
         """True where the homeostat fires on the discrepancy."""
-        discrepancy = self.promise(seen)
-        known = ~np.isnan(discrepancy) & seen.active
+        discrepancy, known = self.promise(seen)
         chances = self.homeostat(discrepancy, known)
-        words = self.streams.words(self._steps)
-        fires: BoolArray = known & (self.streams.uniforms(words, Purpose.STOP) < chances)
-        self._steps = self._steps + seen.active
-        return fires
+        fires: BoolArray = self._uniforms(seen.active) < chances
+        return fires if known is None else fires & known
+
+    def _uniforms(self, active: BoolArray) -> FloatArray:
+        """The draws of this step, [lanes]; those of many steps are made at a time."""
+        if np.count_nonzero(active) < self.lanes:
+            self._draws, self._num_drawn = _NO_DRAWS, 0
+            words = self.streams.words(self._steps)
+            self._steps = self._steps + active
+            return self.streams.uniforms(words, Purpose.STOP)
+        if self._num_drawn == len(self._draws):
+            steps = self._steps + np.arange(_STEPS_AHEAD)[:, None]
+            self._draws = self.streams.uniforms(self.streams.words(steps), Purpose.STOP)
+            self._num_drawn = 0
+        self._num_drawn += 1
+        self._steps += 1
+        return self._draws[self._num_drawn - 1]
 
     def _forget(self, finished: BoolArray) -> None:
         self.promise.forget(finished)
@@ -254,6 +294,7 @@ class StopOnDiscrepancy(StoppingRule):
         self.promise.load_state_dict(state["promise"])
         self.homeostat.load_state_dict(state["homeostat"])
         self._steps = np.array(state["steps"], dtype=np.int64)
+        self._draws, self._num_drawn = _NO_DRAWS, 0
 
 
 class StopWhen(StoppingRule):
@@ -307,6 +348,11 @@ class AnyStop(StoppingRule):
         super().__init__(rules[0].lanes)
         self.rules = rules
         self.reads = tuple(dict.fromkeys(name for rule in rules for name in rule.reads))
+
+    def check(self, seen: Seen) -> None:
+        """Asks every rule before any of them sees the step."""
+        for rule in self.rules:
+            rule.check(seen)
 
     def judge(self, seen: Seen) -> BoolArray:
         """True where at least one rule says so; all of them see every step."""

@@ -74,8 +74,8 @@ class DiscrepancyTrigger:
             if getattr(seen, name) is None:
                 raise require.refuse(name, "be given", None)
         self.promise.forget(seen.starts)
-        discrepancy = self.promise(seen)
-        return self.homeostat(discrepancy, ~np.isnan(discrepancy) & seen.active & deciding)
+        discrepancy, known = self.promise(seen)
+        return self.homeostat(discrepancy, deciding if known is None else known & deciding)
 
     def reset(self, finished: BoolArray) -> None:
         """Forgets the episodes of these lanes, which have ended."""

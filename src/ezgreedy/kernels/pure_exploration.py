@@ -191,27 +191,28 @@ def _binned_walk(
     row = starts[0]
     state = (row[0], row[1], row[2], row[3])
     option_action, remaining, num_episodes, is_rewarded = 0, 0, 1, False
-    times[_bin_of(vertical, state), _bin_of(horizontal, state)] = 0
+    times[bin_of(vertical, state), bin_of(horizontal, state)] = 0
     for step in range(num_steps):
         option_action, remaining, _ = explore(
             stream, step, 1.0, policy.durations, NUM_ACTIONS, option_action, remaining
         )
         state, reward, is_end = advance(domain, state, option_action)
         is_rewarded = is_rewarded or reward > 0.0
-        place = _bin_of(vertical, state), _bin_of(horizontal, state)
+        place = bin_of(vertical, state), bin_of(horizontal, state)
         times[place] = min(times[place], step + 1)
         if is_end:
             row = starts[num_episodes % len(starts)]
             state = (row[0], row[1], row[2], row[3])
             num_episodes += 1
             remaining = remaining if policy.carries_over_episodes else 0
-            place = _bin_of(vertical, state), _bin_of(horizontal, state)
+            place = bin_of(vertical, state), bin_of(horizontal, state)
             times[place] = min(times[place], step + 1)
     return is_rewarded
 
 
 @jit_borrowing
-def _bin_of(axis: Axis, state: State) -> int:
+def bin_of(axis: Axis, state: State) -> int:
+    """The number of the bin that a state lies in."""
     value = state[axis.coordinate]
     if axis.is_angle:
         value = (value + math.pi) % (2.0 * math.pi) - math.pi

@@ -19,6 +19,7 @@ _NAMES = {
     ("training", "explored_share"): "explore/fraction",
     ("training", "mean_option_length"): "explore/option_len",
     ("training", "options_started"): "explore/starts",
+    ("training", "options_stopped"): "explore/stopped",
     ("training", "bonus"): "explore/bonus",
     ("training", "loss"): "losses/loss",
     ("training", "gradient_norm"): "losses/gradient_norm",

@@ -15,9 +15,10 @@ from ezgreedy.agents.registry import agents
 from ezgreedy.agents.run_settings import EvaluationSettings, RunSettings
 from ezgreedy.exploration.laws import laws
 from ezgreedy.exploration.schedules import Linear
+from ezgreedy.exploration.stops import stops
 from ezgreedy.games.protocol import Protocol
 from ezgreedy.learning.settings import Convolution
-from ezgreedy.named_settings import with_change
+from ezgreedy.named_settings import with_change, written_name
 from ezgreedy.replay.importance import ImportanceExponent
 
 KIND = "kind"
@@ -25,25 +26,29 @@ KIND = "kind"
 # changing them would disown old runs.
 _WRITTEN_NAMES = {"RainbowSettings": "Preset", "R2D2Settings": "SequencePreset"}
 # Settings added since runs got their ids, by the written name of their class; see `as_identified`.
-_LATER_SETTINGS = {"SequencePreset": ("replay_bytes_per_observation",)}
+_LATER_SETTINGS = {
+    "Preset": ("stops",),
+    "SequencePreset": ("replay_bytes_per_observation", "stops"),
+}
 # The parts of a run other than its agent.
 _SHARED = (RunSettings, EvaluationSettings, Protocol, ImportanceExponent, Convolution, Linear)
 
 
 def kinds() -> dict[str, Any]:
-    """Settings classes by name: those of runs and registered agents, and duration laws."""
+    """Settings classes by name: of runs and registered agents, duration laws, stopping rules."""
     own = tuple(dict.fromkeys(type(settings) for settings in agents().values()))
-    return _kinds(own, tuple(laws().values()))
+    return _kinds(own, (*laws().values(), *stops().values()))
 
 
 @cache
-def _kinds(agent_classes: tuple[type, ...], law_classes: tuple[type, ...]) -> dict[str, Any]:
-    found = [*_SHARED, *(part for made in agent_classes for part in _parts(made)), *law_classes]
+def _kinds(agent_classes: tuple[type, ...], parts: tuple[type, ...]) -> dict[str, Any]:
+    found = [*_SHARED, *(part for made in agent_classes for part in _parts(made)), *parts]
     return {_written_name(made): made for made in found}
 
 
 def _written_name(made: type) -> str:
-    return _WRITTEN_NAMES.get(made.__name__, made.__name__)
+    name = written_name(made)
+    return _WRITTEN_NAMES.get(name, name)
 
 
 def _parts(made: Any) -> list[Any]:

@@ -9,15 +9,19 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
+import torch
 
 from ezgreedy import requirements as require
 from ezgreedy.agents.agent import GameSpec
+from ezgreedy.agents.early_stops import EarlyStops
 from ezgreedy.agents.r2d2.bootstrap import draw_masks
 from ezgreedy.agents.r2d2.learner import initial_priorities
 from ezgreedy.agents.r2d2.learner_settings import RecurrentNetworkSettings
 from ezgreedy.agents.r2d2.recurrence import Floats, Recurrence, Values
+from ezgreedy.agents.r2d2.returns import unscale
 from ezgreedy.agents.r2d2.settings import R2D2Settings
 from ezgreedy.exploration.ez_greedy import EZGreedy
+from ezgreedy.exploration.stops import Situation
 from ezgreedy.games.lanes import LaneSteps
 from ezgreedy.games.protocol import Frames
 from ezgreedy.learning.settings import Sight
@@ -91,14 +95,18 @@ class SequenceActor:
         if where.first_lane + where.lanes > fleet:
             rule = f"be at least {where.first_lane + where.lanes}, for the lanes of this actor"
             raise require.refuse("fleet", rule, fleet)
+        explorer_seed = role_seed(seed, "explorer")
         self.explorer = EZGreedy(
             spec.num_actions,
             preset.epsilons(fleet)[where.numbers],
             preset.durations,
             where.lanes,
-            role_seed(seed, "explorer"),
+            explorer_seed,
             first_lane=where.first_lane,
         )
+        discount = preset.returns.discount
+        situation = Situation(where.lanes, explorer_seed, where.first_lane, discount)
+        self._stops = EarlyStops(preset.stops, situation)
         state_shape = network_settings(preset, spec).state_shape
         self._recurrence = Recurrence(values, state_shape, where.lanes, device)
         self._accumulator = SequenceAccumulator(
@@ -128,8 +136,10 @@ class SequenceActor:
             self._ready += self._with_priorities([w for _, w in self._waiting], q[lanes])
             self._waiting = []
         followed = q if self.preset.num_heads is None else q[np.arange(self.lanes), self.heads]
+        ends = self._stops(observations, starts, self._worth(followed))
         # Within options too: memories and priorities need the network at every step.
-        self._q, self._actions = q, self.explorer(followed.argmax(axis=-1), starts=starts)
+        self._q = q
+        self._actions = self.explorer(followed.argmax(axis=-1), starts=starts, ends=ends)
         return self._actions
 
     def observe(self, steps: LaneSteps) -> None:
@@ -138,6 +148,7 @@ class SequenceActor:
             raise RuntimeError("observe must follow act")
         states_h, states_c = self._recurrence.before
         rewards = steps.clipped_rewards.astype(np.float32)
+        self._stops.observe(rewards)
         ended: list[tuple[int, Window]] = []
         for lane, step in enumerate(self._steps(steps, rewards)):
             for window in self._accumulator.step(lane, step, states_h[lane], states_c[lane]):
@@ -168,6 +179,7 @@ class SequenceActor:
             raise RuntimeError("state_dict must come after take_windows")
         return {
             "explorer": self.explorer.state_dict(),
+            "stops": self._stops.state_dict(),
             "recurrence": self._recurrence.state_dict(),
             "accumulator": self._accumulator.state_dict(),
             "rngs": [rng.bit_generator.state for rng in self._rngs],
@@ -178,6 +190,7 @@ class SequenceActor:
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Continue from the state of an actor with the same lanes."""
         self.explorer.load_state_dict(state["explorer"])
+        self._stops.load_state_dict(state.get("stops"))  # earlier versions had none
         self._recurrence.load_state_dict(state["recurrence"])
         self._accumulator.load_state_dict(state["accumulator"])
         for rng, saved in zip(self._rngs, state["rngs"], strict=True):
@@ -186,6 +199,13 @@ class SequenceActor:
         self._waiting = [(int(lane), restored_window(plain)) for lane, plain in state["waiting"]]
         self._ready = []
         self._q = self._actions = None
+
+    def _worth(self, q: Floats) -> Floats | None:
+        """Values of the observations on the scale of rewards, [lanes], if a rule needs them."""
+        if not self._stops.read_values:
+            return None
+        largest = torch.as_tensor(q.max(axis=-1))
+        return unscale(largest, self.preset.returns.rescaling).numpy()
 
     def _steps(self, steps: LaneSteps, rewards: Floats) -> list[SequenceStep]:
         assert self._q is not None

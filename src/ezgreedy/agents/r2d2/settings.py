@@ -23,6 +23,7 @@ from ezgreedy.agents.r2d2.sizes import lane_bytes, update_bytes
 from ezgreedy.agents.run_settings import RunSettings
 from ezgreedy.exploration.durations import DurationLaw, Fixed, matched_epsilon
 from ezgreedy.exploration.schedules import ladder
+from ezgreedy.exploration.stops import StopSettings, check_stops
 from ezgreedy.games.protocol import Protocol
 from ezgreedy.intrinsic.settings import DistillationSettings
 from ezgreedy.learning.settings import Convolution, Sight
@@ -61,6 +62,7 @@ class R2D2Settings(AgentSettings):
             the same as with durations of 1: a control, since longer exploration is also more
             exploration.
         durations: duration law of exploratory actions; `Fixed(1)` is ε-greedy.
+        stops: rules that end exploratory repeats early in training, see `exploration.stops`.
         evaluation_epsilon: ε of evaluation, where actions are not repeated.
         distillation: settings of the novelty bonus; None for no bonus.
         replay_capacity: number of observations that the replay holds.
@@ -93,6 +95,7 @@ class R2D2Settings(AgentSettings):
     ladder_exponent: float = 7.0  # as ladder_base
     matches_budget: bool = False
     durations: DurationLaw = field(default_factory=lambda: Fixed(1))
+    stops: tuple[StopSettings, ...] = ()
     evaluation_epsilon: float = 0.001  # not in the paper for R2D2; that of its Rainbow agents
     distillation: DistillationSettings | None = None
     replay_capacity: int = 4_000_000  # table of the paper: 1e5 windows
@@ -114,6 +117,7 @@ class R2D2Settings(AgentSettings):
         require.flag("matches_budget", self.matches_budget)
         if not isinstance(self.durations, DurationLaw):
             raise require.refuse_type("durations", "be a duration law", self.durations)
+        check_stops("stops", self.stops)
         capacity = require.integer("replay_capacity", self.replay_capacity, self.sequences.stride)
         most = capacity // self.stride
         if require.integer("least_windows", self.least_windows, least=1) > most:

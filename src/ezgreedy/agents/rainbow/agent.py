@@ -9,14 +9,17 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from ezgreedy import requirements as require
 from ezgreedy.agents.agent import GameSpec
+from ezgreedy.agents.early_stops import EarlyStops
 from ezgreedy.agents.means import ExploredSince, Mean
 from ezgreedy.agents.rainbow.learner import Learner
 from ezgreedy.agents.rainbow.learner_settings import NetworkSettings
 from ezgreedy.agents.rainbow.network import RainbowNetwork
 from ezgreedy.agents.rainbow.settings import RainbowSettings
+from ezgreedy.exploration.stops import Situation
 from ezgreedy.games.lanes import LaneSteps
 from ezgreedy.games.protocol import Frames
 from ezgreedy.intrinsic.cts import CTSModel, reduce
@@ -61,7 +64,10 @@ class Rainbow:
             device=device,
         )
         self.replay = _replay(preset, spec, lanes, role_seed(seed, "replay"))
-        self.explorer = preset.explorer(spec.num_actions, lanes, role_seed(seed, "explorer"))
+        explorer_seed = role_seed(seed, "explorer")
+        self.explorer = preset.explorer(spec.num_actions, lanes, explorer_seed)
+        situation = Situation(lanes, explorer_seed, discount=preset.learner.discount)
+        self._stops = EarlyStops(preset.stops, situation)
         self._bonus = _bonus(preset, spec)
         self._num_steps = 0
         self._observations: Frames | None = None
@@ -81,15 +87,25 @@ class Rainbow:
         for lane in np.flatnonzero(starts).tolist():
             self.replay.begin(lane, self._newest(observations[lane]))
         self._observations = observations
-        self._actions = self.explorer(
-            lambda lanes: self.learner.greedy(observations[lanes]), starts=starts
-        )
+        values: NDArray[np.float32] | None = None
+        if self._stops.read_values:
+            values = self.learner.values(observations)
+
+        def greedy(lanes: IntArray) -> IntArray:
+            if values is None:
+                return self.learner.greedy(observations[lanes])
+            return values[lanes].argmax(axis=1)
+
+        newest = observations[:, -self.spec.frame_shape[0] :]
+        ends = self._stops(newest, starts, None if values is None else values.max(axis=1))
+        self._actions = self.explorer(greedy, starts=starts, ends=ends)
         return self._actions
 
     def observe(self, steps: LaneSteps) -> None:
         """Remember the results of the last actions, and learn every `steps_per_update` steps."""
         if self._observations is None or self._actions is None:
             raise RuntimeError("observe must follow act")
+        self._stops.observe(steps.clipped_rewards)
         rewards = self._rewards(steps.clipped_rewards)
         for lane in range(self.lanes):
             has_ended = bool(steps.terminated[lane] or steps.truncated[lane])
@@ -136,6 +152,7 @@ class Rainbow:
             "learner": as_arrays(self.learner.state_dict()),
             "memory": self.replay.state_dict(),
             "explorer": self.explorer.state_dict(),
+            "stops": self._stops.state_dict(),
             "bonus": None if self._bonus is None else self._bonus.state_dict(),
             "num_steps": self._num_steps,
             "means": [mean.state() for mean in (self._losses, self._gradient_norms, self._bonuses)],
@@ -151,6 +168,7 @@ class Rainbow:
         self.load_policy(state)
         self.replay.load_state_dict(state["memory"])
         self.explorer.load_state_dict(state["explorer"])
+        self._stops.load_state_dict(state.get("stops"))  # earlier versions had none
         if self._bonus is not None:
             self._bonus.load_state_dict(state["bonus"])
         self._num_steps = int(state["num_steps"])

@@ -21,6 +21,7 @@ from ezgreedy.agents.run_settings import RunSettings
 from ezgreedy.exploration.durations import DurationLaw, Fixed, matched_epsilon
 from ezgreedy.exploration.ez_greedy import EZGreedy
 from ezgreedy.exploration.schedules import Linear, Schedule
+from ezgreedy.exploration.stops import StopSettings, check_stops
 from ezgreedy.exploration.temporally_extended import TemporallyExtended
 from ezgreedy.games.protocol import Protocol
 from ezgreedy.intrinsic.settings import PSEUDO_COUNT_FORMS
@@ -50,6 +51,7 @@ class RainbowSettings(AgentSettings):
         durations: law of the repeats of an exploratory action; `Fixed(1)` is ε-greedy.
         matches_budget: whether to lower ε so that the share of exploratory steps is ε, as it would
             be without repeats; if not, ε is the probability of starting one, as in the paper.
+        stops: rules that end exploratory repeats early in training, see `exploration.stops`.
         bonus_scale: β of the intrinsic reward for rare frames; 0 for none.
         bonus_form: how a pseudo-count becomes a reward, see `intrinsic.pseudo_counts`.
         replay_capacity: number of transitions remembered.
@@ -75,6 +77,7 @@ class RainbowSettings(AgentSettings):
     is_noisy_in_evaluation: bool = True  # DQN Zoo; the paper does not say
     durations: DurationLaw = field(default_factory=lambda: Fixed(1))
     matches_budget: bool = False
+    stops: tuple[StopSettings, ...] = ()
     bonus_scale: float = 0.0
     bonus_form: str = "bellemare"  # the paper follows Bellemare et al. (2016)
     replay_capacity: int = 1_000_000  # table of the paper
@@ -100,6 +103,7 @@ class RainbowSettings(AgentSettings):
         require.one_of("bonus_form", self.bonus_form, PSEUDO_COUNT_FORMS)
         if not isinstance(self.durations, DurationLaw):
             raise require.refuse_type("durations", "be a duration law", self.durations)
+        check_stops("stops", self.stops)
         if self.least_replay > self.replay_capacity:
             rule = f"be at most replay_capacity, which is {self.replay_capacity}"
             raise require.refuse("least_replay", rule, self.least_replay)
