@@ -56,8 +56,9 @@ _EPISODES = {
 # A run that shows that all works.
 QUICK = {"num_episodes": 100, **dict.fromkeys(_EPISODES.values(), 100)}
 AMENDED = (
-    "Three worlds were changed after a first run with 30 seeds, in which neither ε-greedy nor "
-    "εz-greedy found the goal, the food or the treasure there, so that nothing could be compared: "
+    "Three worlds were changed after a first run with 30 seeds, in which ε- and εz-greedy "
+    "hardly ever found the goal, the food or the treasure there, so that next to nothing could be "
+    "compared: "
     "mines from 5 % and 1,000 episodes to 2 % and 3,000, randomised DeepSea from size 10 and 4,000 "
     "episodes to 5 and 20,000, food from 200 episodes of 200 steps to 100 of 1,000. The new ones "
     "were chosen from runs of other seeds without rules or triggers."
