@@ -1,4 +1,4 @@
-"""The commands under test: in this process, or in one forked from a process that has the imports."""
+"""The commands under test: in this process, or in one that is forked with all imports done."""
 
 import io
 import multiprocessing

@@ -146,9 +146,7 @@ class Recorder:
         if path is not None and os.path.lexists(path):
             kept = bytes(memoryview(data).cast("B")[:written])
             offset = os.lseek(file, 0, os.SEEK_CUR) - written
-            self.operations.append(
-                Operation("write", self._inode(path), offset=offset, data=kept)
-            )
+            self.operations.append(Operation("write", self._inode(path), offset=offset, data=kept))
         return written
 
     def _fsync(self, call: Callable[..., None], file: int) -> None:

@@ -39,9 +39,8 @@ def die_at(number: int, directory: Path, marker: Path, torn: float) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
 
     def hook(event: str, arguments: tuple[Any, ...]) -> None:
-        if event in _NAME_EVENTS:
-            count(event, _name(arguments[0]))
-        elif event == "open" and isinstance(arguments[2], int) and arguments[2] & _WRITING:
+        flags = arguments[2] if event == "open" else 0
+        if event in _NAME_EVENTS or (isinstance(flags, int) and flags & _WRITING):
             count(event, _name(arguments[0]))
 
     def write(file: int, data: Any) -> int:

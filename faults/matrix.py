@@ -168,7 +168,7 @@ def run_case(row: Row, number: int, seed: int, place: Path) -> dict[str, Any]:
         failure = f"{type(error).__name__}: {error} ({Path(last.filename).name}, {last.lineno})"
     finally:
         shutil.rmtree(place, ignore_errors=True)
-    failure = failure.replace(str(place), "CASE")[:MOST_WORDS]
+    failure = " ".join(failure.replace(str(place), "CASE").split())[:MOST_WORDS]
     return {"case": number, "seed": seed, "group": case.group, "failure": failure, "facts": facts}
 
 

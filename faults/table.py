@@ -79,7 +79,7 @@ def write_table(directory: Path, data: dict[str, Any]) -> list[Path]:
 def _row(row: Row, records: Sequence[dict[str, Any]]) -> dict[str, Any]:
     groups = [
         _line(row, group, [record for record in records if record["group"] == group])
-        for group in row.groups
+        for group in dict.fromkeys(row.groups)
     ]
     return {
         "row": row.letter,
@@ -127,5 +127,3 @@ def shown(data: dict[str, Any]) -> str:
                 f"{row['row']:2} {what[:58]:58} {line['trials']:7} {line['failures']:6}  {bound}"
             )
     return "\n".join(lines)
-
-

@@ -178,17 +178,21 @@ class _Injection:
         steps = call(lanes, actions)
         if self._is_due and lanes is self._training.lanes:
             self._note()
-            return steps._replace(rewards=self._poisoned(steps.rewards))
+            return replace(steps, rewards=self._poisoned(steps.rewards))
         return steps
 
     def _sample(self, call: Callable[..., Any], replay: Any, *more: Any) -> Any:
         batch = call(replay, *more)
         if self._is_due:
             self._note()
-            name = "returns" if hasattr(batch, "returns") else "rewards"
-            kind = getattr(batch, name).dtype
-            changed = self._poisoned(getattr(batch, name)).astype(kind)
-            return batch._replace(**{name: changed})
+            if hasattr(batch, "returns"):
+                return batch._replace(returns=self._poisoned(batch.returns).astype(np.float32))
+            # Windows have room before and after the steps that are learned from.
+            rewards = batch.rewards.copy()
+            rows, steps = np.nonzero(batch.is_trained(self._training.agent.preset.learner.burn_in))
+            chosen = int(self.rng.integers(len(rows)))
+            rewards[rows[chosen], steps[chosen]] = self.value
+            return batch._replace(rewards=rewards)
         return batch
 
     def _values(self, call: Callable[..., Any], network: Any, *more: Any) -> Any:
@@ -259,9 +263,8 @@ def _require_finite(name: str, value: Any) -> None:
             _require_finite(name, inner)
     elif hasattr(value, "num_written"):
         _require_finite(name, value.array)
-    elif isinstance(value, (float, np.ndarray)) and np.asarray(value).dtype.kind == "f":
-        if not np.isfinite(value).all():
-            raise Failure(f"{name} holds NaN or infinity")
+    elif np.asarray(value).dtype.kind == "f" and not np.isfinite(value).all():
+        raise Failure(f"{name} holds NaN or infinity")
 
 
 ROW = NotFinite()

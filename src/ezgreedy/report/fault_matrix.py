@@ -168,7 +168,9 @@ def _cells(matrix: FaultMatrix) -> Iterator[Sequence[str]]:
 
 def _machine(machine: Mapping[str, Any]) -> str:
     packages = machine.get("packages", {})
-    versions = ", ".join(f"{name} {packages[name]}" for name in ("torch", "ray") if name in packages)
+    versions = ", ".join(
+        f"{name} {packages[name]}" for name in ("torch", "ray") if name in packages
+    )
     told = [
         str(machine.get("system", "")),
         f"Python {machine.get('python', '')}",
