@@ -46,9 +46,11 @@ def whole(directory: Path, settings: RunSettings) -> tuple[bytes, Any]:
     return outcome(directory)
 
 
-def paused(directory: Path, settings: RunSettings, frames: int) -> None:
-    """A run that was interrupted at these frames, and has two checkpoints."""
-    options = replace(ALWAYS, seconds_between_checkpoints=0.1)
+def paused(
+    directory: Path, settings: RunSettings, frames: int, options: DriveOptions | None = None
+) -> None:
+    """A run that was interrupted at these frames, by default with two checkpoints."""
+    options = options or replace(ALWAYS, seconds_between_checkpoints=0.1)
     _require(Forked(directory.parent, train_until, directory, settings, options, frames), 130)
 
 

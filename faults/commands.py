@@ -11,9 +11,10 @@ from contextlib import redirect_stderr, redirect_stdout
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any, NamedTuple
+from unittest.mock import patch
 
+from ezgreedy import cli
 from ezgreedy.checkpoints.store import Checkpoints
-from ezgreedy.cli import main
 from ezgreedy.runs.run_directory import RunDirectory
 from faults.matrix import Failure
 from support.states import bits
@@ -37,9 +38,37 @@ def told(arguments: Sequence[str]) -> Told:
     out, err = io.StringIO(), io.StringIO()
     with redirect_stdout(out), redirect_stderr(err):
         try:
-            code = main(arguments)
+            code = cli.main(arguments)
         except SystemExit as end:
             code = end.code if isinstance(end.code, int) else 1
+    return Told(code, out.getvalue(), err.getvalue())
+
+
+def as_command(function: Callable[..., int], *arguments: Any) -> int:
+    """Call a function as the command line calls its own, which makes sentences of its errors."""
+
+    class Parsed:
+        @staticmethod
+        def run(parsed: Any) -> int:
+            return function(*arguments)
+
+    class Parser:
+        @staticmethod
+        def parse_args(words: Sequence[str]) -> type[Parsed]:
+            return Parsed
+
+    with (
+        patch.object(cli, "_parser", Parser),
+        patch.object(cli.completion, "answer", lambda parser: None),
+    ):
+        return cli.main([])
+
+
+def told_by(function: Callable[..., int], *arguments: Any) -> Told:
+    """The same in this process, with what it writes."""
+    out, err = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err):
+        code = as_command(function, *arguments)
     return Told(code, out.getvalue(), err.getvalue())
 
 

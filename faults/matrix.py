@@ -68,6 +68,7 @@ class Row(ABC):
     quick: ClassVar[int]  # cases of `make faults`
     full: ClassVar[int]  # cases of `make faults-full`
     seconds: ClassVar[float] = 120.0  # for one case
+    is_full = False  # whether it runs with its full numbers
 
     def prepare(self, place: Path) -> None:  # noqa: B027
         """Make what all cases share, in a directory that lasts as long as the row."""

@@ -33,6 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     rows = [made(letter) for letter in letters]
     end = None if parsed.minutes is None else time.monotonic() + 60.0 * parsed.minutes
     for place, row in enumerate(rows):
+        row.is_full = parsed.full
         numbers = range(parsed.cases or (row.full if parsed.full else row.quick))
         begun = time.monotonic()
         # The time that is left is shared evenly by the rows that are left.

@@ -6,12 +6,20 @@ from faults.matrix import Row
 
 _MODULES = {
     "a": "kills",
+    "b": "ray_roles",
     "c": "damaged_files",
+    "d": "full_disks",
     "e": "not_finite",
     "f": "fuzzing",
     "g": "hostile_files",
+    "h": "soaks",
+    "i": "determinism",
     "j": "streams",
+    "k": "bad_environments",
+    "l": "signals",
+    "m": "memory_forecasts",
     "n": "claims",
+    "o": "upgrades",
     "p": "power_loss",
 }
 LETTERS = tuple(_MODULES)

@@ -9,11 +9,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ezgreedy.cli import main
 from ezgreedy.runs.run_directory import RUNNING, RunDirectory
 from ezgreedy.runs.run_loop import train
 from faults import base_runs
-from faults.commands import Forked, outcome, told
+from faults.commands import Forked, as_command, outcome, told
 from faults.matrix import Case, Failure, Row
 
 TMPFS, LARGEST_FILE = "full tmpfs", "largest file size"
@@ -109,20 +108,7 @@ def _train(directory: Path, settings: Any, largest: int | None) -> int:
     if largest is not None:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (largest, largest))
-    from ezgreedy import cli
-
-    class _Parsed:
-        @staticmethod
-        def run(parsed: Any) -> int:
-            return train(directory, settings, base_runs.ALWAYS)
-
-    class _Parser:
-        def parse_args(self, words: Sequence[str]) -> type[_Parsed]:
-            return _Parsed
-
-    cli._parser = lambda: _Parser()  # type: ignore[assignment,return-value]
-    cli.completion.answer = lambda parser: None  # type: ignore[assignment]
-    return main([])
+    return as_command(train, directory, settings, base_runs.ALWAYS)
 
 
 ROW = FullDisks()

@@ -204,8 +204,8 @@ class HostileFiles(Row):
         secret.write_bytes(b"precious\n" * 100)
         size = _plant(run, file, kind, canary, secret)
         seen = case.place / "seen"
-        command = _command(case.group, run, case.place / "box" / "out")
-        ended = Forked(case.place, _watched, command, run.parent, seen, size).ended(90.0)
+        watched = (case.group, self._base, run.parent, seen, size)
+        ended = Forked(case.place, _watched, *watched).ended(90.0)
         what = f"{kind} in {file}"
         if canary.exists():
             raise Failure(f"{what} was executed")
@@ -277,7 +277,7 @@ _CHANGING = (
 _DANGEROUS = {"system", "exec", "eval", "popen", "Popen", "__import__"}
 
 
-def _watched(command: list[str], box: Path, seen: Path, size: int) -> int:
+def _watched(name: str, intact: Path, box: Path, seen: Path, size: int) -> int:
     """Run a command while every process, connection and change outside is written down."""
     allowed = (str(box), os.environ.get("NUMBA_CACHE_DIR", str(box)), "/dev/null", str(seen))
     note = os.open(seen, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
@@ -295,12 +295,13 @@ def _watched(command: list[str], box: Path, seen: Path, size: int) -> int:
             if not path.startswith(allowed) and not isinstance(arguments[0], int):
                 tell(f"{event} {path}")
 
-    sys.addaudithook(hook)
-    with open("/proc/self/clear_refs", "w") as file:  # the peak begins anew
-        file.write("5")
+    # First on an intact run, so that what comes later is not what imports need.
+    main(_command(name, shutil.copytree(intact, box / "intact"), box / "before"))
+    Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
     before = _peak()
     resource.setrlimit(resource.RLIMIT_AS, (24 * 2**30, 24 * 2**30))
-    code = main(command)
+    sys.addaudithook(hook)
+    code = main(_command(name, box / "run", box / "out"))
     grown = _peak() - before
     if grown > 2 * size + MOST_MEMORY:
         tell(f"took {grown / 2**20:.0f} MB for a file of {size / 2**20:.0f} MB")

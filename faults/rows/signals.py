@@ -53,7 +53,7 @@ _SWEEP = [
 
 
 class Signals(Row):
-    """A signal saves and ends in time, leaves nothing behind, and the run goes on to the same bits."""
+    """A signal saves and ends in time, leaves no process, and the run goes on to the same bits."""
 
     letter = "l"
     title = "Signals"
