@@ -1,4 +1,4 @@
-"""The matrix of faults as a tool: what fails is seen and can be repeated, and nothing runs twice."""
+"""The matrix of faults: what fails is seen and can be repeated, and nothing runs twice."""
 
 import json
 import time
