@@ -291,8 +291,8 @@ def _watched(name: str, intact: Path, box: Path, seen: Path, size: int) -> int:
         elif event == "pickle.find_class" and arguments[1] in _DANGEROUS:
             tell(f"{event} {arguments}")
         elif event in _CHANGING or (event == "open" and _writes(arguments)):
-            path = os.path.abspath(str(arguments[0]))
-            if not path.startswith(allowed) and not isinstance(arguments[0], int):
+            path = _absolute(event, arguments)
+            if not path.startswith(allowed):
                 tell(f"{event} {path}")
 
     # First on an intact run, so that what comes later is not what imports need.
@@ -306,6 +306,20 @@ def _watched(name: str, intact: Path, box: Path, seen: Path, size: int) -> int:
     if grown > 2 * size + MOST_MEMORY:
         tell(f"took {grown / 2**20:.0f} MB for a file of {size / 2**20:.0f} MB")
     return code
+
+
+# Where the descriptor of the directory is, among the arguments of an event.
+_DIRECTORIES = {"os.remove": 1, "os.rmdir": 1, "os.mkdir": 2, "os.rename": 2, "os.link": 2}
+
+
+def _absolute(event: str, arguments: tuple[Any, ...]) -> str:
+    """The path that an event is about; a file that is open already has one as well."""
+    name, place = arguments[0], arguments[_DIRECTORIES.get(event, 0)]
+    if isinstance(name, int):
+        return os.readlink(f"/proc/self/fd/{name}")
+    if isinstance(place, int) and place >= 0:
+        return os.path.join(os.readlink(f"/proc/self/fd/{place}"), os.fsdecode(name))
+    return os.path.abspath(os.fsdecode(name))
 
 
 def _writes(arguments: tuple[Any, ...]) -> bool:

@@ -108,7 +108,10 @@ def read_fault_matrix(path: Path) -> FaultMatrix:
     try:
         rows = [
             FaultRow(
-                *(str(row[name]) for name in ("row", "title", "goal", "others")),
+                str(row["row"]),
+                str(row["title"]),
+                str(row["goal"]),
+                str(row["others"]),
                 [_line(line) for line in row["groups"]],
             )
             for row in data["rows"]
