@@ -131,6 +131,24 @@ def test_the_table_is_data_and_a_page_and_names_no_machine(tmp_path):
     assert "Again: `python faults/run.py --row z --case 1 --seed 7`" in files[1].read_text()
 
 
+def test_the_page_of_a_study_has_a_section_about_faults(tmp_path):
+    pytest.importorskip("plotly")
+    from ezgreedy.report.page import page
+    from ezgreedy.report.study import read_study
+    from support.written_runs import write_run
+
+    write_run(tmp_path / "study" / "run", [(0, 1.0), (100, 2.0)])
+    assert 'id="faults"' not in page(read_study(tmp_path / "study"))
+    run_row(Coins({1: Failure("edge")}), range(4), plan(tmp_path))
+    data = table([Coins()], tmp_path / "logs", "c0ffee", "make faults")
+    write_table(tmp_path / "study" / "faults", data)
+    shown = page(read_study(tmp_path / "study"))
+    assert '<section id="faults"' in shown
+    assert '<a href="#faults">Faults</a>' in shown
+    assert "1 of 1 kinds of trouble were tried, 10 times in all: 1 failure." in shown
+    assert "nobody else throws coins" in shown
+
+
 def test_a_damaged_table_is_named(tmp_path):
     file = tmp_path / "faults.json"
     file.write_text('{"format": 1, "rows": [{}]}')

@@ -245,7 +245,7 @@ def test_weights_that_changed_on_their_way_are_refused_by_name(value):
     weights[name] = weights[name].copy()
     weights[name][0] = value
     copy = NetworkCopy(settings.agent, game_spec(training.lanes), seed=9)
-    with pytest.raises(ValueError, match=rf"weights {name} must be finite; got {value} at \[0\]"):
+    with pytest.raises(ValueError, match=rf"weights {name} must be finite; got {value} at"):
         copy.follow(weights)
 
 
