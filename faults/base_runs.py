@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from ezgreedy.agents.run_settings import EvaluationSettings, RunSettings
+from ezgreedy.results.store import read_results
 from ezgreedy.runs.interruption import Interruption
 from ezgreedy.runs.run_loop import DriveOptions, train
 from ezgreedy.runs.training import Training
@@ -16,6 +17,9 @@ from support.small_runs import small_run
 SELDOM = DriveOptions(1e6, is_quiet=True, keeps_replay=True)
 ALWAYS = DriveOptions(0.0, is_quiet=True, checkpoint_share=1.0, keeps_replay=True)
 RESUME = ("--quiet", "--keep-replay", "--checkpoint-seconds", "1e6")
+
+STUDY = "fig3-deepsea"
+STUDY_COMMAND = ("reproduce", STUDY, "--quick", "--seeds", "1")
 
 # The agents whose runs are interrupted, by the names of groups.
 SETTINGS: dict[str, tuple[str, str, dict[str, Any]]] = {
@@ -69,6 +73,13 @@ def train_until(directory: Path, settings: RunSettings, options: DriveOptions, f
     Interruption.requested = property(lambda self: bool(reached))  # type: ignore[assignment]
     Interruption.exit_code = 130  # type: ignore[assignment,misc]
     return train(directory, settings, options)
+
+
+def study_results(out: Path) -> list[dict[str, Any]]:
+    """The results of the study, in the order of its jobs and without the time that they took."""
+    records = read_results(out / STUDY / "results.jsonl")
+    found = [{k: v for k, v in record.items() if k != "seconds"} for record in records]
+    return sorted(found, key=lambda record: (record["cell"], record["seed"]))
 
 
 def _require(process: Forked, code: int) -> None:

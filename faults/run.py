@@ -10,15 +10,17 @@ continued by repeating it. The table is written to --out as faults.json and READ
 """
 
 import argparse
+import shutil
 import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
-from faults.matrix import Plan, Row, run_case, run_row  # noqa: E402
+from faults.matrix import Plan, run_case, run_row  # noqa: E402
 from faults.rows import LETTERS, made  # noqa: E402
 from faults.table import commit_of, shown, table, write_table  # noqa: E402
 
@@ -30,8 +32,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if parsed.case is not None:
         return _one(letters, parsed.case, parsed.seed, parsed.out / "case")
     commit = commit_of(ROOT)
-    rows = [made(letter) for letter in letters]
+    rows = [] if parsed.table else [made(letter) for letter in letters]
     end = None if parsed.minutes is None else time.monotonic() + 60.0 * parsed.minutes
+    command = _command(parsed)
     for place, row in enumerate(rows):
         row.is_full = parsed.full
         numbers = range(parsed.cases or (row.full if parsed.full else row.quick))
@@ -41,14 +44,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
         plan = Plan(parsed.out / "logs", commit, parsed.seed, until, _say)
         _say(f"{row.letter}: {row.title}, up to {len(numbers)} cases")
         run_row(row, numbers, plan)
-    command = "python faults/run.py " + " ".join(sys.argv[1:] if arguments is None else arguments)
-    everything: list[Row] = [made(letter) for letter in LETTERS]
-    data = table(everything, parsed.out / "logs", commit, command.strip())
-    files = write_table(parsed.out, data)
+        _write(parsed.out, commit, command)
+    data = _write(parsed.out, commit, command)
     _say(shown(data))
-    for file in files:
-        _say(f"wrote {file}")
+    _say(f"wrote {parsed.out}")
     return int(any(line["failures"] for row in data["rows"] for line in row["groups"]))
+
+
+def _command(parsed: argparse.Namespace) -> str:
+    """What was asked for, without where it went."""
+    words = ["python faults/run.py", *(["--full"] if parsed.full else [])]
+    words += [f"--rows {parsed.rows}"] if parsed.rows else []
+    for name in ("cases", "minutes", "seed"):
+        value = getattr(parsed, name)
+        words += [f"--{name} {value:g}"] if value is not None else []
+    return " ".join(words)
+
+
+def _write(out: Path, commit: str, command: str) -> dict[str, Any]:
+    """The table of everything that this code has been through so far."""
+    data = table([made(letter) for letter in LETTERS], out / "logs", commit, command)
+    write_table(out, data)
+    return data
 
 
 def _one(letters: Sequence[str], number: int, seed: int, place: Path) -> int:
@@ -61,17 +78,11 @@ def _one(letters: Sequence[str], number: int, seed: int, place: Path) -> int:
         record = run_case(row, number, seed, place / str(number))
     finally:
         row.close()
-        _remove(place)
+        shutil.rmtree(place, ignore_errors=True)
     _say(f"{row.letter} {number} ({record['group']}): {record['failure'] or 'passed'}")
     for name, value in record["facts"].items():
         _say(f"  {name}: {value}")
     return int(bool(record["failure"]))
-
-
-def _remove(place: Path) -> None:
-    import shutil
-
-    shutil.rmtree(place, ignore_errors=True)
 
 
 def _letters(parsed: argparse.Namespace) -> list[str]:
@@ -95,6 +106,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--cases", type=int, metavar="N", help="cases of each row")
     parser.add_argument("--seed", type=int, default=0, help="seed of all cases (default: 0)")
     parser.add_argument("--minutes", type=float, metavar="M", help="begin no case after this time")
+    parser.add_argument("--table", action="store_true", help="run nothing, write the table anew")
     parser.add_argument("--full", action="store_true", help="the full numbers, which take hours")
     parser.add_argument(
         "--out", type=Path, default=ROOT / "out" / "faults", metavar="DIR", help="table and logs"

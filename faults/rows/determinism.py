@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ezgreedy.results.store import read_results
 from faults import base_runs
 from faults.commands import outcome, told
 from faults.matrix import Case, Failure, Row
@@ -27,8 +26,6 @@ if __name__ == "__main__":
     settings = replace(settings, threads=int(sys.argv[3]))
     sys.exit(train(Path(sys.argv[1]), settings, base_runs.SELDOM))
 """
-_STUDY = ["reproduce", "fig3-deepsea", "--quick", "--seeds", "2", "--set", "eps_sizes=3,4"]
-_STUDY += ["--set", "ez_sizes=5", "--set", "step_cost_sizes=5", "--set", "pessimistic_sizes=5"]
 
 
 class Determinism(Row):
@@ -86,13 +83,12 @@ class Determinism(Row):
         return {"jobs": jobs}
 
     def _study(self, out: Path, jobs: int) -> list[Any]:
-        answer = told([*_STUDY, "--jobs", str(jobs), "--out", str(out)])
+        answer = told([*base_runs.STUDY_COMMAND, "--jobs", str(jobs), "--out", str(out)])
         if answer.code:
             raise Failure(f"exit code {answer.code}: {answer.err[-300:]}")
-        records = read_results(out / "fig3-deepsea" / "results.jsonl")
         # Jobs finish in any order; what they found must not depend on it.
-        found = [(record["cell"], record["seed"], record["result"]) for record in records]
-        return sorted(found, key=lambda row: row[:2])
+        found = base_runs.study_results(out)
+        return [{k: v for k, v in record.items() if k != "seq"} for record in found]
 
 
 ROW = Determinism()

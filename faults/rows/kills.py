@@ -8,7 +8,6 @@ from typing import Any
 
 from ezgreedy.agents.run_settings import RunSettings
 from ezgreedy.cli import main
-from ezgreedy.results.store import read_results
 from ezgreedy.runs.run_loop import train
 from faults import base_runs
 from faults.commands import Forked, Told, outcome, told
@@ -20,11 +19,7 @@ SHARE_INSIDE = 0.5
 MOST_KILLS = 3
 MOST_OPERATIONS = 300  # before a kill inside a save
 MOST_SECONDS = 1.0  # before any other kill
-_STUDY = [
-    *("reproduce", "fig3-deepsea", "--quick", "--seeds", "2", "--jobs", "1", "--resume"),
-    *("--set", "eps_sizes=3,4", "--set", "ez_sizes=5", "--set", "step_cost_sizes=5"),
-    *("--set", "pessimistic_sizes=5"),
-]
+_STUDY = (*base_runs.STUDY_COMMAND, "--jobs", "1", "--resume")
 _OFTEN = ("--checkpoint-seconds", "0", "--checkpoint-share", "1", "--quiet", "--keep-replay")
 
 
@@ -80,10 +75,10 @@ class Kills(Row):
         if group != STUDY:
             return base_runs.whole(directory, base_runs.of_group(group))
         _require_finished(told([*_STUDY, "--out", str(directory)]))
-        return _records(directory)
+        return base_runs.study_results(directory)
 
     def _kill_later(self, process: Forked, directory: Path, delay: float) -> None:
-        signs = ("status.json", "fig3-deepsea")
+        signs = ("status.json", base_runs.STUDY)
         while process.is_alive and not any((directory / name).exists() for name in signs):
             time.sleep(0.005)
         time.sleep(delay)
@@ -92,7 +87,7 @@ class Kills(Row):
     def _check(self, case: Case, directory: Path) -> None:
         if case.group == STUDY:
             _require_finished(told([*_STUDY, "--out", str(directory)]))
-            found = _records(directory)
+            found = base_runs.study_results(directory)
         else:
             _require_finished(_resumed(directory, case.group))
             found = outcome(directory)
@@ -126,12 +121,6 @@ def _resumed(directory: Path, group: str) -> Told:
 def _require_finished(answer: Told) -> None:
     if answer.code != 0:
         raise Failure(f"does not finish, exit code {answer.code}: {answer.err[-300:]}")
-
-
-def _records(directory: Path) -> list[dict[str, Any]]:
-    """The results of a study, without the time that jobs took."""
-    records = read_results(directory / "fig3-deepsea" / "results.jsonl")
-    return [{k: v for k, v in record.items() if k != "seconds"} for record in records]
 
 
 ROW = Kills()
