@@ -84,7 +84,7 @@ class Row(ABC):
         """End what `prepare` began."""
 
     def words(self, facts: Sequence[dict[str, Any]]) -> str:
-        """What the table adds about the cases of one group."""
+        """What the table adds about the cases of one group, of which one at least passed."""
         return ""
 
     def group(self, number: int) -> str:

@@ -94,13 +94,14 @@ def _row(row: Row, records: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 def _line(row: Row, group: str, records: Sequence[dict[str, Any]]) -> dict[str, Any]:
     failed = [record for record in records if record["failure"]]
+    facts = [record["facts"] for record in records if record["facts"]]
     trials = sum(int(record["facts"].get("trials", 1)) for record in records)
     return {
         "group": group,
         "trials": trials,
         "failures": len(failed),
         "upper_bound": upper_bound(len(failed), trials),
-        "words": row.words([record["facts"] for record in records if record["facts"]]),
+        "words": row.words(facts) if facts else "",
         "failed": [
             {
                 "failure": record["failure"],

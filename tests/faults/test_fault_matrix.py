@@ -42,6 +42,7 @@ class Coins(Row):
         return {"trials": 3, "draw": float(case.rng.random())}
 
     def words(self, facts):
+        assert facts
         return f"{len(facts)} fell"
 
 
@@ -107,6 +108,14 @@ def test_cases_that_are_done_are_not_run_again_by_the_same_code(tmp_path):
     draws = {(r["commit"], r["seed"], r["case"]): r["facts"]["draw"] for r in records}
     # The number and the seed decide, not the code or the order.
     assert draws["c0ffee", 7, 1] == draws["decaf", 7, 1] != draws["c0ffee", 8, 1]
+
+
+def test_rows_that_were_not_run_are_in_the_table(tmp_path):
+    (row,) = table([Coins()], tmp_path / "logs", "c0ffee", "make faults")["rows"]
+    assert (row["row"], row["groups"]) == ("z", [])
+    run_row(Coins({0: Failure("edge")}), range(1), plan(tmp_path))
+    (row,) = table([Coins()], tmp_path / "logs", "c0ffee", "make faults")["rows"]
+    assert [(line["group"], line["words"]) for line in row["groups"]] == [("gold", "")]
 
 
 def test_no_case_begins_after_the_time_is_over(tmp_path):
