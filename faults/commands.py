@@ -121,7 +121,7 @@ class Forked:
             os.kill(self.pid, signal.SIGKILL)
         self.process.join()
 
-    def ended(self, seconds: float = 60.0) -> Told:
+    def ended(self, seconds: float = 600.0) -> Told:
         """Wait for its end; one that does not end is a failure."""
         self.process.join(seconds)
         if self.process.is_alive():

@@ -63,7 +63,7 @@ class Claims(Row):
             shutil.copytree(self._base, directory)
             command = ["resume", str(directory), *base_runs.RESUME]
             both = [Forked(case.place, main, command) for _ in (1, 2)]
-        ends = [process.ended(300.0) for process in both]
+        ends = [process.ended() for process in both]
         winners = [number for number, end in enumerate(ends) if end.code == 0]
         seed = RunDirectory(directory).settings().seed
         if outcome(directory) != self._seeds[seed]:

@@ -38,7 +38,7 @@ class Determinism(Row):
     groups = (*AGENTS, JOBS)
     quick = len(groups)
     full = 12 * len(groups)
-    seconds = 600.0
+    seconds = 1800.0
 
     def prepare(self, place: Path) -> None:
         self._place = place

@@ -58,7 +58,7 @@ class FullDisks(Row):
             # Without the right to mount, the same limit on the size of files.
             return self._limited(case, directory, level // 10)
         try:
-            ended = Forked(case.place, _train, directory, self._settings, None).ended(120.0)
+            ended = Forked(case.place, _train, directory, self._settings, None).ended()
             kept = case.place / "kept"
             shutil.copytree(place, kept)
         finally:
@@ -69,7 +69,7 @@ class FullDisks(Row):
         return ended.code
 
     def _limited(self, case: Case, directory: Path, level: int) -> int:
-        ended = Forked(case.place, _train, directory, self._settings, level).ended(120.0)
+        ended = Forked(case.place, _train, directory, self._settings, level).ended()
         self._require_told(ended.code, ended.err, directory)
         return ended.code
 

@@ -98,7 +98,7 @@ class Fuzzing(Row):
     groups = (*(LINES, SET, CONFIG) * 16, PROCESSES)
     quick = 49 * 8
     full = 49 * 105
-    seconds = 60.0
+    seconds = 300.0
 
     def prepare(self, place: Path) -> None:
         self._limits = resource.getrlimit(resource.RLIMIT_AS)

@@ -205,7 +205,7 @@ class HostileFiles(Row):
         size = _plant(run, file, kind, canary, secret)
         seen = case.place / "seen"
         watched = (case.group, self._base, run.parent, seen, size)
-        ended = Forked(case.place, _watched, *watched).ended(90.0)
+        ended = Forked(case.place, _watched, *watched).ended()
         what = f"{kind} in {file}"
         if canary.exists():
             raise Failure(f"{what} was executed")

@@ -36,7 +36,7 @@ class Kills(Row):
     groups = (*base_runs.SETTINGS, STUDY)
     quick = 2 * len(groups)
     full = 52 * len(groups)  # with two kills each on average, a hundred in each group
-    seconds = 600.0
+    seconds = 3600.0
 
     def prepare(self, place: Path) -> None:
         self._place = place
@@ -55,7 +55,7 @@ class Kills(Row):
             process = Forked(case.place, _go, case.group, directory, marker, number, torn)
             if number is None:
                 self._kill_later(process, directory, delay)
-            ended = process.ended(300.0)
+            ended = process.ended()
             if ended.code == 0:
                 break
             if ended.code != -9:

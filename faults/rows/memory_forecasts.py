@@ -73,7 +73,7 @@ class MemoryForecasts(Row):
         if group is None:
             return {"trials": 0, "words": "no right to make a control group"}
         try:
-            ended = Forked(case.place, _seen_within, group).ended(60.0)
+            ended = Forked(case.place, _seen_within, group).ended()
         finally:
             os.rmdir(group)
         seen = int(ended.out.split()[-1])
@@ -86,7 +86,7 @@ class MemoryForecasts(Row):
         command = ["train", "r2d2", "--game", "Breakout", "--out", out]
         command += ["--set", "agent.replay_capacity=4000000000"]
         begun = time.monotonic()
-        ended = Forked(case.place, main, command).ended(120.0)
+        ended = Forked(case.place, main, command).ended()
         took = time.monotonic() - begun
         if ended.code != 2 or "memory" not in ended.err:
             raise Failure(f"exit code {ended.code}: {ended.err[-300:]}")

@@ -62,7 +62,7 @@ class Signals(Row):
     groups = (*(f"{TRAIN}: {name}" for name in SIGNALS), f"{SWEEP}: SIGINT", f"{SWEEP}: SIGTERM")
     quick = len(groups)
     full = 30 * len(groups)
-    seconds = 600.0
+    seconds = 1800.0
 
     def prepare(self, place: Path) -> None:
         self._settings = base_runs.brief(frames=1200)
@@ -82,7 +82,7 @@ class Signals(Row):
                 if process.is_alive:
                     os.kill(process.pid, number)
                     time.sleep(0.05)
-            ended = process.ended(120.0)
+            ended = process.ended()
             took = time.monotonic() - begun
         finally:
             process.kill()
