@@ -99,12 +99,19 @@ class Forked:
         place: directory of the output files.
         function: importable by its name; its int is the exit code.
         arguments: what it is called with.
+        has_children: whether it begins processes itself; one that does not ends with this one.
     """
 
-    def __init__(self, place: Path, function: Callable[..., Any], *arguments: Any) -> None:
+    def __init__(
+        self,
+        place: Path,
+        function: Callable[..., Any],
+        *arguments: Any,
+        has_children: bool = False,
+    ) -> None:
         self._files = place / f"out-{time.monotonic_ns()}", place / f"err-{time.monotonic_ns()}"
         self.process: BaseProcess = _FORKED.Process(
-            target=_run, args=(self._files, function, arguments), daemon=True
+            target=_run, args=(self._files, function, arguments), daemon=not has_children
         )
         self.process.start()
         assert self.process.pid is not None

@@ -81,7 +81,8 @@ class Claims(Row):
         games = "minatar/breakout,minatar/freeway"
         command = ["sweep", "minatar", "--out", str(out), "--games", games, *_TINY]
         command += ["--agents", "rainbow-ez", "--seeds", str(NUM_RUNS // 2)]
-        ended = Forked(case.place, main, [*command, "--jobs", str(NUM_JOBS)]).ended(self.seconds)
+        command += ["--jobs", str(NUM_JOBS)]
+        ended = Forked(case.place, main, command, has_children=True).ended(self.seconds)
         if ended.code != 0:
             raise Failure(f"the sweep ended with {ended.code}: {ended.err[-300:]}")
         runs = sorted((out / "runs").iterdir())

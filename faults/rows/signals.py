@@ -73,7 +73,7 @@ class Signals(Row):
         mark = f"{MARK}={case.number}-{os.getpid()}"
         directory = case.place / "run"
         arguments = (what, directory, self._settings, mark)
-        process = Forked(case.place, _begin, *arguments)
+        process = Forked(case.place, _begin, *arguments, has_children=what == SWEEP)
         try:
             self._wait(process, directory, what)
             time.sleep(float(case.rng.uniform(0.0, 0.5)))
