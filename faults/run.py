@@ -20,7 +20,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
-from faults.matrix import Plan, run_case, run_row  # noqa: E402
+from faults.matrix import Plan, Row, run_case, run_row  # noqa: E402
 from faults.rows import LETTERS, made  # noqa: E402
 from faults.table import commit_of, shown, table, write_table  # noqa: E402
 
@@ -35,6 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     rows = [] if parsed.table else [made(letter) for letter in letters]
     end = None if parsed.minutes is None else time.monotonic() + 60.0 * parsed.minutes
     command = _command(parsed)
+    has_begun = True
     for place, row in enumerate(rows):
         row.is_full = parsed.full
         numbers = range(parsed.cases or (row.full if parsed.full else row.quick))
@@ -43,12 +44,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
         until = None if end is None else begun + max(end - begun, 0.0) / (len(rows) - place)
         plan = Plan(parsed.out / "logs", commit, parsed.seed, until, _say)
         _say(f"{row.letter}: {row.title}, up to {len(numbers)} cases")
-        run_row(row, numbers, plan)
+        has_begun = _began(row, numbers, plan) and has_begun
         _write(parsed.out, commit, command)
     data = _write(parsed.out, commit, command)
     _say(shown(data))
     _say(f"wrote {parsed.out}")
-    return int(any(line["failures"] for row in data["rows"] for line in row["groups"]))
+    failed = any(line["failures"] for row in data["rows"] for line in row["groups"])
+    return int(failed or not has_begun)
+
+
+def _began(row: Row, numbers: Sequence[int], plan: Plan) -> bool:
+    """Run a row; what keeps one from beginning does not keep the others."""
+    try:
+        run_row(row, numbers, plan)
+    except Exception as error:
+        _say(f"{row.letter} cannot go on: {type(error).__name__}: {error}")
+        return False
+    return True
 
 
 def _command(parsed: argparse.Namespace) -> str:

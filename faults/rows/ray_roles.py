@@ -48,7 +48,7 @@ class RayRoles(Row):
         memories.mkdir()
         self._training = FleetTraining(small_fleets.SETTINGS, fleet, memories)
         self._training.__enter__()
-        small_fleets.goes_on(self._training)
+        small_fleets.goes_on(self._training, 900.0)  # a busy machine begins slowly
         self._training.state_dict()
 
     def close(self) -> None:

@@ -20,7 +20,7 @@ def turn_until(training, condition, seconds=SECONDS):
     return time.monotonic() - begun
 
 
-def goes_on(training):
+def goes_on(training, seconds=SECONDS):
     """Everybody lives, plays and learns."""
     frames, updates = training.frames, training.num_updates
     turn_until(
@@ -30,4 +30,5 @@ def goes_on(training):
             and training.frames > frames + 200
             and training.num_updates > updates + 3
         ),
+        seconds,
     )
