@@ -3,7 +3,8 @@
 #   make test        set up, run the fast test suite
 # Other targets: make reproduce-locked (with the versions of requirements.lock), make lock (renew
 # them), make docs (into out/docs), make lint, make test-slow, make test-package (every extra),
-# make test-adapters (other libraries), make test-cuda (on a GPU), make bench, make format, make clean.
+# make test-adapters (other libraries), make test-cuda (on a GPU), make faults (minutes) and
+# make faults-full (hours), make bench, make format, make clean.
 
 PYTHON ?= python3.11
 VENV := .venv
@@ -21,7 +22,7 @@ ADAPTER_TESTS := torch==2.13.0 pytest pytest-timeout pytest-xdist
 SOURCES := $(shell find src -name '*.py' | LC_ALL=C sort)
 export NUMBA_CACHE_DIR := $(CURDIR)/$(VENV)/numba/$(shell cat $(SOURCES) | cksum | cut -d' ' -f1)
 
-.PHONY: help reproduce reproduce-locked lock docs test test-slow test-core test-package test-adapters test-cuda lint format bench clean
+.PHONY: help reproduce reproduce-locked lock docs test test-slow test-core test-package test-adapters test-cuda faults faults-full lint format bench clean
 help:
 	@sed -n 's/^# \{0,1\}//p;/^$$/q' Makefile
 
@@ -113,6 +114,14 @@ test-adapters: $(ADAPTERS)/shared/.installed $(ADAPTERS)/rllib/.installed
 
 test-cuda: $(DEV)
 	$(BIN)/python -m pytest -m cuda
+
+# Kills, damage, full disks and other faults, injected into the real commands. Both write a table to
+# out/faults, and continue where an interrupted one ended.
+faults: $(DEV)
+	$(BIN)/python faults/run.py
+
+faults-full: $(DEV)
+	$(BIN)/python faults/run.py --full
 
 lint: $(DEV)
 	$(BIN)/ruff format --check .

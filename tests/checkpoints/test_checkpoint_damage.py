@@ -22,6 +22,16 @@ from safetensors.numpy import save as as_safetensors
 from ezgreedy.checkpoints import durable_files, manifest
 from ezgreedy.checkpoints.append_only_ring import AppendOnlyRing
 from ezgreedy.checkpoints.store import Checkpoints
+from support.damage import (
+    become_directory,
+    become_pipe,
+    empty,
+    extend,
+    flip,
+    link,
+    truncate,
+    zero_block,
+)
 from support.states import assert_same
 
 IDENTITY = {"game": "Freeway"}
@@ -68,53 +78,12 @@ def own_files(directory: Path) -> dict[str, Path]:
     }
 
 
-def flip(path: Path) -> None:
-    data = bytearray(path.read_bytes())
-    data[len(data) // 2] ^= 4
-    path.write_bytes(data)
-
-
-def truncate(path: Path) -> None:
-    path.write_bytes(path.read_bytes()[:-1])
-
-
-def empty(path: Path) -> None:
-    path.write_bytes(b"")
-
-
-def extend(path: Path) -> None:
-    path.write_bytes(path.read_bytes() + b"\0")
-
-
-def zero_block(path: Path) -> None:
-    data = path.read_bytes()
-    block = min(4096, len(data) // 2)
-    path.write_bytes(data[:100] + bytes(block) + data[100 + block :])
-
-
 def swap(path: Path) -> None:
     """Put the file of the checkpoint before in its place."""
     if path.suffix == ".rows":
         shutil.copy(segment(path.parent.parent, 600), path)
     else:
         shutil.copy(path.parents[1] / "checkpoint-000000000005" / path.name, path)
-
-
-def link(path: Path) -> None:
-    """Same contents, but somewhere else."""
-    outside = path.parents[2] / "outside"
-    path.rename(outside)
-    path.symlink_to(outside)
-
-
-def become_directory(path: Path) -> None:
-    path.unlink()
-    path.mkdir()
-
-
-def become_pipe(path: Path) -> None:
-    path.unlink()
-    os.mkfifo(path)
 
 
 DAMAGES = [

@@ -236,6 +236,19 @@ def test_bonuses_travel_to_actors_with_the_weights():
     assert evaluates.first_bonus is None
 
 
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_weights_that_changed_on_their_way_are_refused_by_name(value):
+    settings = small_sequence_run("r2d2-ez", lanes=8)
+    training = Training(settings)
+    weights = training.agent.learning.weights()
+    name = "memory.bias_ih"  # an infinite one saturates gates, and values stay finite
+    weights[name] = weights[name].copy()
+    weights[name][0] = value
+    copy = NetworkCopy(settings.agent, game_spec(training.lanes), seed=9)
+    with pytest.raises(ValueError, match=rf"weights {name} must be finite; got {value} at"):
+        copy.follow(weights)
+
+
 def test_actors_give_first_priorities_with_bonuses():
     settings = small_sequence_run("r2d2-rnd", lanes=8)
     training = Training(settings)

@@ -12,11 +12,11 @@ from ezgreedy.cli import main
 from ezgreedy.fleet import session as sessions
 from ezgreedy.fleet import watchdog
 from ezgreedy.fleet.coordinator import FleetTraining
-from ezgreedy.fleet.fleet_settings import FleetSettings, Patience, spread
+from ezgreedy.fleet.fleet_settings import spread
 from ezgreedy.fleet.roles import ActorRole
 from ezgreedy.fleet.session import ClusterSession, LocalSession, ask, end_deserted_sessions
 from ezgreedy.fleet.transport import unpack
-from support.small_runs import small_sequence_run
+from support.small_fleets import FLEET, PATIENCE, SECONDS, SETTINGS, goes_on, turn_until
 
 pytestmark = [
     # Not imported here, for a session must be able to do so first.
@@ -24,33 +24,6 @@ pytestmark = [
     # What Ray does within this process is not ours to repair.
     pytest.mark.filterwarnings("ignore"),
 ]
-
-SETTINGS = small_sequence_run("r2d2-ez", lanes=8, frames=10**9, frames_per_report=10**8)
-PATIENCE = Patience(heartbeat=0.5, silence=6.0, most_crashes=100)
-FLEET = FleetSettings(actors=2, shards=2, patience=PATIENCE)
-SECONDS = 120.0  # for anything; the machine may be busy
-
-
-def turn_until(training, condition, seconds=SECONDS):
-    """How long it took."""
-    begun = time.monotonic()
-    while not condition():
-        assert time.monotonic() - begun < seconds, (training.pids(), training.take_notices())
-        training.step()
-    return time.monotonic() - begun
-
-
-def goes_on(training):
-    """Everybody lives, plays and learns."""
-    frames, updates = training.frames, training.num_updates
-    turn_until(
-        training,
-        lambda: (
-            all(training.pids().values())
-            and training.frames > frames + 200
-            and training.num_updates > updates + 3
-        ),
-    )
 
 
 @pytest.fixture(scope="module")

@@ -137,3 +137,9 @@ def test_the_defaults_are_the_papers_protocol():
     assert protocol.most_episode_frames == 27_000 * protocol.frame_skip
     assert protocol.zeroes_discount_on_life_loss
     assert protocol.reward_bound == 1.0
+
+
+@pytest.mark.parametrize("name", ["frame_skip", "stacked_frames", "most_noop_frames"])
+def test_a_file_cannot_ask_for_frames_without_end(name):
+    with pytest.raises(ValueError, match=f"{name} must (be at most|lie in).*; got {2**31}"):
+        Protocol(**{name: 2**31})

@@ -159,6 +159,14 @@ def test_a_pipe_in_the_place_of_a_file_is_refused_instead_of_waited_for(run, nam
         assert name in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("name", ["config.json", "status.json"])
+def test_a_directory_in_the_place_of_a_file_is_named(run, name, capsys):
+    (run.path / name).unlink()
+    (run.path / name).mkdir()
+    assert main(["resume", str(run.path)]) == 2
+    assert f"Not a regular file: {run.path / name}" in capsys.readouterr().err
+
+
 def failing(error):
     def step(self):
         raise error

@@ -1,6 +1,5 @@
 """Forecasts of memory against the peak of real runs, small ones with a full replay."""
 
-import subprocess
 import sys
 
 import pytest
@@ -8,6 +7,7 @@ import pytest
 from ezgreedy.agents.registry import run_of
 from ezgreedy.runs.settings_codec import with_setting
 from ezgreedy.sweeps.forecast import memory_bytes
+from support.peaks import peak
 
 CHANGES = {
     "rainbow": {
@@ -23,25 +23,6 @@ CHANGES = {
         "frames": "1600",
     },
 }
-
-
-# Read by the process itself: the peak that its parent is told by `wait4` begins with the
-# parent's own size, which under pytest may be larger than the run.
-TRAIN = """
-import re, sys
-from ezgreedy.cli import main
-code = main(sys.argv[1:])
-print(re.search(r"VmHWM:\\s+(\\d+) kB", open("/proc/self/status").read()).group(1))
-sys.exit(code)
-"""
-
-
-def peak(arguments):
-    """Peak resident memory of a run of the command line, in bytes."""
-    done = subprocess.run(
-        [sys.executable, "-c", TRAIN, *arguments], stdout=subprocess.PIPE, text=True, check=True
-    )
-    return int(done.stdout.split()[-1]) * 1024
 
 
 @pytest.mark.slow

@@ -47,7 +47,7 @@ class GymnasiumImages(Environment):
         if not isinstance(name, str) or not name.startswith(PREFIX):
             raise require.refuse("game", f"begin with {PREFIX!r}", name)
         machine = GymnasiumMachine(name.removeprefix(PREFIX))
-        shape, self._is_binary = _image_shape(machine.observation_space)
+        shape, self._is_binary = _image_shape(machine.name, machine.observation_space)
         if protocol is None:
             side = shape[0] if self._is_binary else GYMNASIUM.screen_size
             protocol = replace(GYMNASIUM, screen_size=side)
@@ -106,7 +106,7 @@ class GymnasiumImages(Environment):
         return swap
 
 
-def _image_shape(space: Any) -> tuple[tuple[int, int, int], bool]:
+def _image_shape(name: str, space: Any) -> tuple[tuple[int, int, int], bool]:
     """(height, width, planes) of the images, and whether they are binary; refuses other spaces."""
     from gymnasium.spaces import Box, MultiBinary
 
@@ -119,7 +119,9 @@ def _image_shape(space: Any) -> tuple[tuple[int, int, int], bool]:
             "be images: uint8 of shape (height, width), (height, width, 1) or (height, width, 3), "
             f"or binary planes of shape (height, width, at most {MOST_PLANES})"
         )
-        raise require.refuse("the environment's observations", rule, require.Described(space))
+        raise require.refuse(
+            f"{name}: the environment's observations", rule, require.Described(space)
+        )
     return (height, width, planes), is_binary
 
 

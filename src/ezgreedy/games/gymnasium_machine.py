@@ -41,7 +41,7 @@ class GymnasiumMachine:
         self._env = _made(name)
         self.observation_space = self._env.observation_space
         # As numbers: an environment could change its space behind our back.
-        self.num_actions, self._first_action = _checked_actions(self._env.action_space)
+        self.num_actions, self._first_action = _checked_actions(name, self._env.action_space)
         self.is_over = False  # the last step terminated
         self.is_cut_off = False  # the last step reached a time limit
         self.observation: NDArray[Any] | None = None  # the last one; do not write to it
@@ -198,12 +198,12 @@ def _emulated(name: str) -> ValueError:
     return require.refuse("game", rule, name)
 
 
-def _checked_actions(space: Any) -> tuple[int, int]:
+def _checked_actions(name: str, space: Any) -> tuple[int, int]:
     """The number of actions, and the first action's number."""
     numbers = _numbers(space)
     if numbers is None:
         rule = "be discrete (gymnasium.spaces.Discrete): exploration repeats one of finitely many"
-        raise require.refuse("the environment's actions", rule, require.Described(space))
+        raise require.refuse(f"{name}: the environment's actions", rule, require.Described(space))
     return numbers
 
 

@@ -19,6 +19,10 @@ Frames = NDArray[Any]
 COLOURS = ("grey", "palette")
 
 
+# Frames within one call; far more than anybody plays, but a file may say anything.
+MOST_AT_ONCE = 10_000
+
+
 @dataclass(frozen=True)
 class Protocol:
     """The settings between a game and an agent.
@@ -56,11 +60,11 @@ class Protocol:
     colour: str = "grey"
 
     def __post_init__(self) -> None:
-        require.integer("frame_skip", self.frame_skip, least=1)
+        require.integer("frame_skip", self.frame_skip, least=1, most=MOST_AT_ONCE)
         require.integer("pooled_frames", self.pooled_frames, least=1)
         require.integer("screen_size", self.screen_size, least=1, most=1024)
-        require.integer("stacked_frames", self.stacked_frames, least=1)
-        require.integer("most_noop_frames", self.most_noop_frames, least=0)
+        require.integer("stacked_frames", self.stacked_frames, least=1, most=MOST_AT_ONCE)
+        require.integer("most_noop_frames", self.most_noop_frames, 0, MOST_AT_ONCE)
         require.number("sticky_probability", self.sticky_probability, least=0.0, most=1.0)
         require.flag("has_full_action_set", self.has_full_action_set)
         require.integer("most_episode_frames", self.most_episode_frames, least=1)

@@ -110,6 +110,7 @@ def _contents(study: Study) -> list[tuple[str, str, int]]:
         entries += [(suite_id(found), found.suite.name, 1) for found in study.suites]
         entries += [("curves", "Curves by game", 1)] if study.deep.games else []
         entries.append(("scores", "Scores by game", 1))
+    entries += [("faults", "Faults", 0)] if study.faults else []
     return entries
 
 

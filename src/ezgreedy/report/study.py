@@ -24,6 +24,7 @@ from ezgreedy.findings.judging import Verdict
 from ezgreedy.findings.paper_inventory import ITEMS
 from ezgreedy.report.atlas import Atlas, atlas_from_json
 from ezgreedy.report.deep import DeepStudy, read_deep_study
+from ezgreedy.report.fault_matrix import FAULTS_FILE, FaultMatrix, read_fault_matrix
 from ezgreedy.report.suite_scores import LEAST_SHOWN, SuiteScores, suite_scores
 from ezgreedy.results.runs import CONFIG_FILE, run_directories
 
@@ -112,6 +113,7 @@ class Study:
         atlases: what exploration alone finds, by experiment id; only one experiment has an atlas.
         rows: every statement of every experiment; empty if there are no findings at all.
         directories: where each experiment's results are, by its id.
+        faults: what faults were injected, and what came out; None without such a table.
     """
 
     findings: Sequence[Finding]
@@ -122,6 +124,7 @@ class Study:
     atlases: Mapping[str, Atlas] = field(default_factory=dict)
     rows: Sequence[Row] = ()
     directories: Mapping[str, Path] = field(default_factory=dict)
+    faults: FaultMatrix | None = None
 
     @property
     def quick(self) -> list[Finding]:
@@ -198,7 +201,14 @@ def read_study(*sources: Path) -> Study:
         _atlases(findings),
         _rows(known, {finding.id: finding for finding in findings.values()}),
         {name: found[name] for name in ids},
+        _faults(sources),
     )
+
+
+def _faults(sources: Sequence[Path]) -> FaultMatrix | None:
+    """The matrix of faults of the first source that has one."""
+    files = [source / FAULTS_FILE for source in sources if (source / FAULTS_FILE).exists()]
+    return read_fault_matrix(files[0]) if files else None
 
 
 def _rows(known: Mapping[str, Known], findings: Mapping[str, Finding]) -> list[Row]:

@@ -154,10 +154,14 @@ def read_json(path: Path) -> Any:
 
 def _read_regular(path: Path) -> bytes:
     file = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # a pipe would wait for a writer
-    with os.fdopen(file, "rb") as opened:
+    try:
+        # First of all: opening a directory to read raises an error that names a number.
         if not stat.S_ISREG(os.fstat(file).st_mode):
             raise OSError(errno.EINVAL, "Not a regular file", str(path))
-        return opened.read()
+        with os.fdopen(file, "rb", closefd=False) as opened:
+            return opened.read()
+    finally:
+        os.close(file)
 
 
 def _opened_to_write(path: Path) -> int:

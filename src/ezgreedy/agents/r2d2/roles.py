@@ -17,6 +17,7 @@ from ezgreedy.agents.r2d2.actor import Bonus, codec, network_settings, sight
 from ezgreedy.agents.r2d2.learner import SequenceLearner
 from ezgreedy.agents.r2d2.policy import Acting, PolicyNetwork, R2D2Policy
 from ezgreedy.agents.r2d2.settings import R2D2Settings
+from ezgreedy.checkpoints.state_tree import require_finite
 from ezgreedy.intrinsic.novelty import Novelty
 from ezgreedy.intrinsic.rnd import RandomNetworkDistillation
 from ezgreedy.learning import tensor_states
@@ -209,7 +210,12 @@ class NetworkCopy:
         return self._network.num_parameters
 
     def follow(self, weights: Weights) -> None:
-        """Copy these weights, as returned by `R2D2Learner.weights`."""
+        """Copy these weights, as returned by `R2D2Learner.weights`; refuses NaN and infinities.
+
+        Saturating layers may hide these from the values, so that an actor would play on with them.
+        """
+        for name, array in weights.items():
+            require_finite(f"weights {name}", array)
         tensors = as_tensors(weights)
         novelty = {name for name in tensors if name.startswith(_NOVELTY)}
         self._network.load({name: tensors[name] for name in tensors.keys() - novelty})

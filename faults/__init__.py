@@ -1,0 +1,1 @@
+"""Faults on purpose: sixteen kinds of trouble, injected into the real commands and counted."""
