@@ -232,6 +232,7 @@ def test_tensorboard_has_the_names_that_others_use(uninterrupted):
         "explore/option_len",
         "explore/starts",
         "losses/loss",
+        "losses/q_values",
         "eval/episodic_return",
     }
     records = read_results(uninterrupted / "results.jsonl")
