@@ -180,23 +180,36 @@ def test_an_extra_works_in_a_new_environment(extra, kind, built, tmp_path):
 # The lock file.
 
 
-def locked():
-    lines = LOCK.read_text().splitlines()
+ADAPTER_LOCKS = {
+    "shared": ("sb3", "torchrl", "tianshou", "pfrl", "jax", "gymnasium"),
+    "rllib": ("rllib",),
+}
+LOCKS = [LOCK, *(ROOT / f"tests/adapters/{name}.lock" for name in ADAPTER_LOCKS)]
+
+
+def locked(file=LOCK):
+    lines = file.read_text().splitlines()
     pins = [line.partition("==") for line in lines if line and not line.startswith("#")]
     return {canonicalize_name(name): version for name, _, version in pins}
 
 
-def test_the_lock_file_pins_all_that_the_extras_ask_for_within_their_ranges():
-    pins = locked()
+@pytest.mark.parametrize(
+    ("file", "names"),
+    list(zip(LOCKS, [("study", "deep", "minatar", "ray"), *ADAPTER_LOCKS.values()], strict=True)),
+    ids=[file.name for file in LOCKS],
+)
+def test_a_lock_file_pins_all_that_the_extras_ask_for_within_their_ranges(file, names):
+    pins = locked(file)
     assert all(re.fullmatch(r"[0-9][0-9a-z.]*", version) for version in pins.values())
     extras = PROJECT["optional-dependencies"]
     asked = [*PROJECT["dependencies"]]
-    for extra in ("study", "deep", "minatar", "ray"):
+    for extra in names:
         asked += extras[extra]
     for text in asked:
         requirement = Requirement(text)
         assert requirement.specifier.contains(pins[canonicalize_name(requirement.name)]), text
 
 
-def test_the_lock_file_names_no_host():
-    assert "://" not in LOCK.read_text()
+@pytest.mark.parametrize("file", LOCKS, ids=[file.name for file in LOCKS])
+def test_a_lock_file_names_no_host(file):
+    assert "://" not in file.read_text()
