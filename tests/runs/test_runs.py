@@ -293,6 +293,8 @@ def test_a_run_is_trained_evaluated_and_watched(tmp_path, capsys):
     printed = capsys.readouterr().out
     assert "rainbow-ez on minatar/breakout after 608 frames" in printed
     assert "mean return" in printed
+    assert main(["evaluate", run, "--episodes", "2"]) == 0
+    assert "over 2 episodes" in capsys.readouterr().out
     assert main(["evaluate", run, "--epsilon", "1"]) == 0
     assert "100.00% of steps exploratory" in capsys.readouterr().out
     assert main(["watch", run, "--steps", "30", "--epsilon", "1"]) == 0
