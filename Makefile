@@ -3,8 +3,8 @@
 #   make test        set up, run the fast test suite
 # Other targets: make reproduce-locked (with the versions of requirements.lock), make lock (renew
 # them), make docs (into out/docs), make lint, make test-slow, make test-package (every extra),
-# make test-adapters (other libraries), make test-cuda (on a GPU), make faults (minutes) and
-# make faults-full (hours), make bench, make format, make clean.
+# make test-adapters (other libraries), make lock-adapters (renew their versions), make test-cuda (on a
+# GPU), make faults (minutes) and make faults-full (hours), make bench, make format, make clean.
 
 PYTHON ?= python3.11
 VENV := .venv
@@ -16,13 +16,15 @@ LOCKED := .venv-locked
 ADAPTERS := .venv-adapters
 INSTALL = $(@D)/bin/python -m pip install --quiet --disable-pip-version-check
 ADAPTER_TESTS := torch==2.13.0 pytest pytest-timeout pytest-xdist
+SHARED := '.[sb3,torchrl,tianshou,pfrl,jax,gymnasium]' $(ADAPTER_TESTS)
+RLLIB := '.[rllib]' $(ADAPTER_TESTS)
 
 # numba's cache does not notice changes in functions of other files, so each state of the sources
 # has its own cache.
 SOURCES := $(shell find src -name '*.py' | LC_ALL=C sort)
 export NUMBA_CACHE_DIR := $(CURDIR)/$(VENV)/numba/$(shell cat $(SOURCES) | cksum | cut -d' ' -f1)
 
-.PHONY: help reproduce reproduce-locked lock docs test test-slow test-core test-package test-adapters test-cuda faults faults-full lint format bench clean
+.PHONY: help reproduce reproduce-locked lock docs test test-slow test-core test-package install-adapters test-adapters lock-adapters test-cuda faults faults-full lint format bench clean
 help:
 	@sed -n 's/^# \{0,1\}//p;/^$$/q' Makefile
 
@@ -95,22 +97,38 @@ test-core:
 test-package: $(DEV)
 	EZGREEDY_TEST_EXTRAS=all $(BIN)/python -m pytest -m slow tests/repository/test_package.py
 
-# Each adapter is tested with its real library, in environments of their own: CONTRIBUTING says why.
+# Each adapter is tested with its real library, in environments of their own with the versions of their
+# lock files: CONTRIBUTING says why. An installation that fails leaves nothing that counts as installed.
 $(ADAPTERS)/%/.created:
 	$(PYTHON) -m venv $(@D)
 	@touch $@
 
-$(ADAPTERS)/shared/.installed: $(ADAPTERS)/shared/.created pyproject.toml
-	$(INSTALL) -e '.[sb3,torchrl,tianshou,pfrl,jax,gymnasium]' $(ADAPTER_TESTS)
+$(ADAPTERS)/shared/.installed: $(ADAPTERS)/shared/.created pyproject.toml tests/adapters/shared.lock
+	$(INSTALL) -c tests/adapters/shared.lock -e $(SHARED)
 	@touch $@
 
-$(ADAPTERS)/rllib/.installed: $(ADAPTERS)/rllib/.created pyproject.toml
-	$(INSTALL) -e '.[rllib]' $(ADAPTER_TESTS)
+$(ADAPTERS)/rllib/.installed: $(ADAPTERS)/rllib/.created pyproject.toml tests/adapters/rllib.lock
+	$(INSTALL) -c tests/adapters/rllib.lock -e $(RLLIB)
 	@touch $@
 
-test-adapters: $(ADAPTERS)/shared/.installed $(ADAPTERS)/rllib/.installed
+install-adapters: $(ADAPTERS)/shared/.installed $(ADAPTERS)/rllib/.installed
+
+test-adapters: install-adapters
 	EZGREEDY_REQUIRE_ADAPTERS=1 $(ADAPTERS)/shared/bin/python -m pytest -n 2 tests/adapters --ignore tests/adapters/test_rllib.py
 	EZGREEDY_REQUIRE_ADAPTERS=1 $(ADAPTERS)/rllib/bin/python -m pytest tests/adapters/test_rllib.py tests/adapters/test_gymnasium.py
+
+# The newest versions that the extras allow, into new environments.
+lock-adapters:
+	rm -rf $(ADAPTERS)
+	$(PYTHON) -m venv $(ADAPTERS)/shared
+	$(PYTHON) -m venv $(ADAPTERS)/rllib
+	$(ADAPTERS)/shared/bin/python -m pip install --quiet --disable-pip-version-check -e $(SHARED)
+	$(ADAPTERS)/rllib/bin/python -m pip install --quiet --disable-pip-version-check -e $(RLLIB)
+	for name in shared rllib; do \
+	  { sed -n '/^#/p;/^$$/q' tests/adapters/$$name.lock; echo; \
+	    $(ADAPTERS)/$$name/bin/python -m pip freeze --exclude-editable | grep '==' | sed 's/+[a-z0-9.]*$$//'; \
+	  } > $(ADAPTERS)/$$name.lock && mv $(ADAPTERS)/$$name.lock tests/adapters/$$name.lock || exit 1; \
+	done
 
 test-cuda: $(DEV)
 	$(BIN)/python -m pytest -m cuda

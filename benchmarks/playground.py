@@ -1,16 +1,18 @@
 """How much of a frame's time does the playground take? In Chromium, at the default size.
 
 A page keeps 60 frames a second if a frame takes less than 16.7 ms. CPU time of the page's main
-thread is measured, which other processes do not disturb. Headless Chromium paints without a
-graphics processor.
+thread is measured, which other processes do not disturb; then the frames that the playing page is
+given, which they do. Headless Chromium paints without a graphics processor.
 """
 
+import os
 import shutil
 import tempfile
 from pathlib import Path
 
 from selenium import webdriver
 
+from ezgreedy.commands.reproduce import num_cores
 from ezgreedy.playground.page import page
 
 _NUM_FRAMES = 300
@@ -30,6 +32,19 @@ function next() {
 requestAnimationFrame(next);
 """
 
+# How many frames a second the page gets while it plays by itself.
+_SHOWN = """
+const done = arguments[1], until = performance.now() + 1000 * arguments[0];
+let frames = 0;
+const first = performance.now();
+function next(now) {
+  frames++;
+  if (now < until) requestAnimationFrame(next); else done(1000 * frames / (now - first));
+}
+requestAnimationFrame(next);
+"""
+_SECONDS = 5
+
 
 def main() -> None:
     options = webdriver.ChromeOptions()
@@ -46,6 +61,7 @@ def main() -> None:
             driver.set_script_timeout(600)
             driver.execute_cdp_cmd("Performance.enable", {"timeDomain": "threadTicks"})
             driver.get(target.as_uri())
+            shown = driver.execute_async_script(_SHOWN, _SECONDS)
             driver.find_element("id", "play").click()  # the page's own steps stop
             before = _cpu_seconds(driver)
             driver.execute_async_script(_FRAMES, _NUM_FRAMES)
@@ -56,6 +72,8 @@ def main() -> None:
     print(
         f"a frame takes {1000 * spent / _NUM_FRAMES:.1f} ms of CPU, {share:.0%} of its time at 60/s"
     )
+    load = os.getloadavg()[0] / num_cores()
+    print(f"{shown:.1f} frames a second are shown, with {load:.1f} busy processes per core")
 
 
 def _cpu_seconds(driver: webdriver.Chrome) -> float:

@@ -142,7 +142,9 @@ def actions(name: str, value: object, length: int, num_actions: int) -> IntArray
     """Action indices in [0, num_actions), one for each of `length` lanes, as int64."""
     array = value if type(value) is np.ndarray else _as_array(name, value, "be an int array")
     if array.dtype.kind not in "iu":
-        raise refuse_type(name, f"hold ints, not {array.dtype}", value)
+        # Values have an axis more than actions.
+        way = "pass argmax(axis=1) of values" if array.ndim == 2 else ""
+        raise refuse_type(name, f"hold ints, not {array.dtype}", value, way)
     if array.shape != (length,):
         received = (
             f"{array.shape} (one entry per lane, and lanes are fixed: `active` leaves some out)"

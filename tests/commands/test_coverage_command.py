@@ -121,6 +121,10 @@ class Twice:  # every action twice, behind the least interface that there is
 number = 3
 
 
+def few(num_actions):
+    return None
+
+
 def nothing(num_actions, epsilon, lanes, seed):
     return None
 """
@@ -185,7 +189,8 @@ def test_without_epsilon_greedy_the_first_policy_is_the_reference(tmp_path, monk
     [
         ("own_walks:Thrice", "--policy must name a class or function of own_walks"),
         ("own_walks:number", "--policy must name a class or function of own_walks"),
-        ("own_walks:nothing", "explore must have lanes, a call and a reset"),
+        ("own_walks:nothing", "--policy own_walks:nothing must have lanes, a call and a reset"),
+        ("own_walks:few", "--policy must take num_actions, epsilon, lanes, seed by name"),
         ("nowhere_to_be_found:Policy", "must name a module that can be imported"),
         ("Zeta(-1)", "mu must"),
         ("Normal(1)", "--policy must"),

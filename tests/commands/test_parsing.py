@@ -15,6 +15,8 @@ from ezgreedy.commands.parsing import whole_number
         (["trian"], "(did you mean train?); got 'trian'; ezgreedy --help explains\n"),
         (["train", "rainbow", "--fraems", "3", "--game", "Pong", "--out", "x"], "--frames?)"),
         (["train", "rainbow", "--seeed=3", "--game", "Pong", "--out", "x"], "--seed?)"),
+        (["train", "rainbow", "--gaem", "Pong"], "unknown argument --gaem (did you mean --game?)"),
+        (["train", "rainbow", "--seed", "3"], "the following arguments are required: --game"),
         (["demo", "--szie", "9"], "ezgreedy demo: unknown argument --szie (did you mean --size?)"),
         (["demo", "much"], "ezgreedy demo: unknown argument much; ezgreedy demo --help explains\n"),
         (

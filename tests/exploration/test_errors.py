@@ -51,6 +51,7 @@ BAD_CALLS = [
     ({"greedy": [0, 4, 1]}, ValueError, r"greedy must lie in \[0, 4\); got 4 at position 1"),
     ({"greedy": [0, 1, -1]}, ValueError, r"greedy must lie in \[0, 4\); got -1 at position 2"),
     ({"greedy": [0.0, 1.0, 2.0]}, TypeError, "greedy must hold ints, not float64"),
+    ({"greedy": np.zeros((3, 4))}, TypeError, r"pass argmax\(axis=1\) of values"),
     ({"greedy": np.array([True, False, True])}, TypeError, "greedy must hold ints, not bool"),
     ({"greedy": np.array([2**63, 0, 0], dtype=np.uint64)}, ValueError, "greedy must lie in"),
     ({"greedy": 1}, TypeError, "greedy must be an int array; got int 1"),

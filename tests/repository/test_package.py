@@ -19,6 +19,7 @@ from packaging.utils import canonicalize_name
 from ezgreedy.commands.doctor import PARTS
 
 ROOT = Path(__file__).parents[2]
+LOCK = ROOT / "requirements.lock"
 DATA = {".html", ".css", ".js", ".csv", ".typed"}
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 BRIEFLY = ["--scale", "laptop", "--frames", "200", "--set", "evaluation.frames=100"]
@@ -45,7 +46,17 @@ FIRST_STEPS = {
     "torchrl": [],
     "tianshou": [],
     "pfrl": [],
+    "jax": [],
+    "gymnasium": [],
+    "rllib": [],
 }
+# Modules of adapters that `ezgreedy doctor` does not try.
+MODULES = {
+    "sb3": "ezgreedy.adapters.sb3_contrib",
+    "gymnasium": "ezgreedy.adapters.gymnasium",
+    "rllib": "ezgreedy.adapters.rllib",
+}
+NOT_FOR_USERS = {"oracles", "dev"}
 
 
 def run(*command, **settings):
@@ -128,6 +139,11 @@ def test_pages_are_made_from_the_wheel_s_own_templates(built, tmp_path):
     assert (tmp_path / "report.html").stat().st_size > 1_000_000
 
 
+def test_every_extra_for_users_is_tried():
+    tried = {extra for extras in FIRST_STEPS for extra in extras.split(",")}
+    assert tried == PROJECT["optional-dependencies"].keys() - NOT_FOR_USERS
+
+
 # Gigabytes are installed from the package index: `make test-package`.
 
 
@@ -144,8 +160,10 @@ def test_an_extra_works_in_a_new_environment(extra, kind, built, tmp_path):
     venv.create(tmp_path / "env", with_pip=True)
     outside = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
     python = tmp_path / "env" / "bin" / "python"
-    pip = [python, "-m", "pip", "install", "--quiet", "-c", ROOT / "requirements.lock"]
-    run(*pip, f"{file}[{extra}]", env=outside)
+    pip = [python, "-m", "pip", "install", "--quiet"]
+    # RLlib asks for an older Gymnasium than the lock file's.
+    versions = [f"torch=={locked()['torch']}"] if extra == "rllib" else ["-c", LOCK]
+    run(*pip, f"{file}[{extra}]", *versions, env=outside)
     command = tmp_path / "env" / "bin" / "ezgreedy"
     place = "import ezgreedy; print(ezgreedy.__file__)"
     assert str(tmp_path) in run(python, "-c", place, env=outside, cwd=tmp_path)
@@ -153,6 +171,8 @@ def test_an_extra_works_in_a_new_environment(extra, kind, built, tmp_path):
     for part in PARTS:
         if part.extra in extra.split(","):
             assert f"✓ {part.package} " in shown
+    if extra in MODULES:
+        run(python, "-c", f"import {MODULES[extra]}", env=outside, cwd=tmp_path)
     for words in FIRST_STEPS[extra]:
         run(command, *words, env=outside, cwd=tmp_path)
 
@@ -160,23 +180,36 @@ def test_an_extra_works_in_a_new_environment(extra, kind, built, tmp_path):
 # The lock file.
 
 
-def locked():
-    lines = (ROOT / "requirements.lock").read_text().splitlines()
+ADAPTER_LOCKS = {
+    "shared": ("sb3", "torchrl", "tianshou", "pfrl", "jax", "gymnasium"),
+    "rllib": ("rllib",),
+}
+LOCKS = [LOCK, *(ROOT / f"tests/adapters/{name}.lock" for name in ADAPTER_LOCKS)]
+
+
+def locked(file=LOCK):
+    lines = file.read_text().splitlines()
     pins = [line.partition("==") for line in lines if line and not line.startswith("#")]
     return {canonicalize_name(name): version for name, _, version in pins}
 
 
-def test_the_lock_file_pins_all_that_the_extras_ask_for_within_their_ranges():
-    pins = locked()
+@pytest.mark.parametrize(
+    ("file", "names"),
+    list(zip(LOCKS, [("study", "deep", "minatar", "ray"), *ADAPTER_LOCKS.values()], strict=True)),
+    ids=[file.name for file in LOCKS],
+)
+def test_a_lock_file_pins_all_that_the_extras_ask_for_within_their_ranges(file, names):
+    pins = locked(file)
     assert all(re.fullmatch(r"[0-9][0-9a-z.]*", version) for version in pins.values())
     extras = PROJECT["optional-dependencies"]
     asked = [*PROJECT["dependencies"]]
-    for extra in ("study", "deep", "minatar", "ray"):
+    for extra in names:
         asked += extras[extra]
     for text in asked:
         requirement = Requirement(text)
         assert requirement.specifier.contains(pins[canonicalize_name(requirement.name)]), text
 
 
-def test_the_lock_file_names_no_host():
-    assert "://" not in (ROOT / "requirements.lock").read_text()
+@pytest.mark.parametrize("file", LOCKS, ids=[file.name for file in LOCKS])
+def test_a_lock_file_names_no_host(file):
+    assert "://" not in file.read_text()

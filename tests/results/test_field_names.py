@@ -13,6 +13,7 @@ from ezgreedy.results.field_names import field_name, named_numbers, tidy_table
         ("training", "mean_return", "charts/episodic_return"),
         ("training", "epsilon", "rollout/exploration_rate"),
         ("training", "explored_share", "explore/fraction"),
+        ("training", "q_values", "losses/q_values"),
         ("evaluation", "mean_return", "eval/episodic_return"),
         ("evaluation", "episodes", "eval/episodes"),
         ("training", "windows_held", "training/windows_held"),

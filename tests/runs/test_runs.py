@@ -232,6 +232,7 @@ def test_tensorboard_has_the_names_that_others_use(uninterrupted):
         "explore/option_len",
         "explore/starts",
         "losses/loss",
+        "losses/q_values",
         "eval/episodic_return",
     }
     records = read_results(uninterrupted / "results.jsonl")
@@ -292,6 +293,8 @@ def test_a_run_is_trained_evaluated_and_watched(tmp_path, capsys):
     printed = capsys.readouterr().out
     assert "rainbow-ez on minatar/breakout after 608 frames" in printed
     assert "mean return" in printed
+    assert main(["evaluate", run, "--episodes", "2"]) == 0
+    assert "over 2 episodes" in capsys.readouterr().out
     assert main(["evaluate", run, "--epsilon", "1"]) == 0
     assert "100.00% of steps exploratory" in capsys.readouterr().out
     assert main(["watch", run, "--steps", "30", "--epsilon", "1"]) == 0

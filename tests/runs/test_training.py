@@ -83,6 +83,25 @@ def test_a_saved_training_continues_as_if_nothing_had_happened(agent, changes, t
     assert whole.agent.learner.num_updates > 20
 
 
+@pytest.mark.parametrize("agent", ["rainbow", "r2d2"])
+def test_a_state_without_q_values_goes_on_and_reports_them(agent):
+    settings = small_run(agent)
+    training, continued = Training(settings), Training(settings)
+    while training.agent.num_updates < 3:
+        training.step()
+    state = training.state_dict()
+    means = state["agent"]["means"]
+    earlier = ("loss", "gradient_norm", "bonus")
+    kept = means[:3] if agent == "rainbow" else {name: means[name] for name in earlier}
+    continued.load_state_dict({**state, "agent": {**state["agent"], "means": kept}})
+    while continued.agent.num_updates < 6:
+        training.step()
+        continued.step()
+    ours, theirs = continued.agent.measurements(), training.agent.measurements()
+    assert ours["loss"] == theirs["loss"]  # since the beginning
+    assert ours["q_values"] != theirs["q_values"]  # the former since it went on
+
+
 def test_a_training_is_saved_in_mid_option(tmp_path):
     settings = small_run("rainbow-ez")
     training = Training(settings)

@@ -210,12 +210,17 @@ class _Trials:
         return np.array(answers, dtype=np.int64) - self.first_action
 
 
-def check_policy(explore: object) -> None:
-    """Refuses what is not a `Policy`."""
+def check_policy(explore: object, name: str = "explore") -> None:
+    """Refuses what is not a `Policy`.
+
+    Args:
+        explore: what may be a policy.
+        name: how the error names it.
+    """
     if not isinstance(explore, Policy):
         rule = "have lanes, a call and a reset, as EZGreedy has"
-        raise require.refuse_type("explore", rule, explore)
-    require.integer("explore.lanes", explore.lanes, least=1)
+        raise require.refuse_type(name, rule, explore)
+    require.integer(f"{name}.lanes", explore.lanes, least=1)
 
 
 def _check_rule(stops: object, explore: Policy) -> None:

@@ -287,7 +287,7 @@ def _all_visits(
     settings: CoverageSettings, policies: list[NamedPolicy], bins: "Bins", num_actions: int
 ) -> "dict[str, FirstVisitTimes]":
     """The trials of every policy, with a progress bar that shows the time left."""
-    from ezgreedy.analysis.environment_walks import check_policy, first_visits
+    from ezgreedy.analysis.environment_walks import first_visits
     from ezgreedy.runs.progress_bar import ProgressBar
 
     made = [
@@ -299,8 +299,6 @@ def _all_visits(
         )
         for policy in policies
     ]
-    for explore in made:
-        check_policy(explore)
     results = {}
     with ProgressBar("steps") as bar:
         for policy, explore in zip(policies, made, strict=True):

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from ezgreedy import requirements as require
 from ezgreedy.commands.imports import add_import_option
 from ezgreedy.commands.parsing import whole_number
 from ezgreedy.commands.train import add_device_option, require_packages
@@ -22,6 +23,12 @@ def add_parsers(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     _add_run(evaluate)
     evaluate.add_argument(
         "--frames", type=whole_number, metavar="N", help="frames to play (default: as in the run)"
+    )
+    evaluate.add_argument(
+        "--episodes",
+        type=whole_number,
+        metavar="N",
+        help="episodes to play, however long they are (default: as in the run)",
     )
     evaluate.add_argument(
         "--number",
@@ -89,9 +96,15 @@ def _evaluate(parsed: argparse.Namespace) -> int:
 
     restored = _restored(parsed, "evaluate")
     settings = restored.settings
+    chosen = settings.evaluation
+    if parsed.episodes is not None:
+        require.integer("--episodes", parsed.episodes, least=1)
+        lanes = min(chosen.lanes, parsed.episodes)
+        frames = (parsed.episodes + lanes) * settings.protocol.most_episode_frames
+        chosen = replace(chosen, episodes=parsed.episodes, lanes=lanes, frames=frames)
     if parsed.frames is not None:
-        chosen = replace(settings.evaluation, frames=parsed.frames)
-        settings = replace(settings, evaluation=chosen)
+        chosen = replace(chosen, frames=parsed.frames)
+    settings = replace(settings, evaluation=chosen)
     found = evaluate_agent(settings, restored, parsed.number, epsilon=parsed.epsilon)
     assert found is not None  # it cannot be abandoned
     print(f"{settings.agent.name} on {settings.game} after {restored.frames:,} frames")
@@ -108,8 +121,6 @@ def _evaluate(parsed: argparse.Namespace) -> int:
 
 
 def _watch(parsed: argparse.Namespace) -> int:
-    from ezgreedy import requirements as require
-
     require.integer("--steps", parsed.steps, least=1)
     out = parsed.out or parsed.directory / "watch.gif"
     if out.suffix.lower() != ".gif":

@@ -7,6 +7,7 @@ followed by rules that end its options early: `ez; stops=StopOnUnchanged(1)`.
 """
 
 import importlib
+import inspect
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -124,4 +125,17 @@ def _own(name: str) -> "Callable[..., Policy]":
     found = getattr(importlib.import_module(module), attribute, None)
     if not callable(found):
         raise require.refuse("--policy", f"name a class or function of {module}", name)
-    return found
+
+    def make(**settings: Any) -> "Policy":
+        from ezgreedy.analysis.environment_walks import check_policy
+
+        try:
+            inspect.signature(found).bind(**settings)
+        except TypeError as error:
+            rule = f"take {', '.join(settings)} by name ({error})"
+            raise require.refuse("--policy", rule, name) from None
+        policy: Policy = found(**settings)
+        check_policy(policy, name=f"--policy {name}")
+        return policy
+
+    return make

@@ -13,10 +13,13 @@ _MOST_DIGITS = 19
 class Parser(argparse.ArgumentParser):
     """A parser whose errors are one line and suggest the nearest command or option."""
 
+    _words: Sequence[str] = ()
+
     def parse_known_args(  # type: ignore[override]  # argparse has an overload per namespace
         self, args: Sequence[str] | None = None, namespace: Any = None
     ) -> tuple[Any, list[str]]:
         """As in argparse, but a command refuses what it does not know."""
+        self._words = args or ()
         parsed, unknown = super().parse_known_args(args, namespace)
         if unknown:
             self.error(f"unknown argument {unknown[0]}{self._near(unknown[0])}")
@@ -24,6 +27,9 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Ends the process with one line and exit code 2."""
+        if message.startswith("the following arguments are required"):
+            # Perhaps the required one is there, but misspelt.
+            message = next(filter(None, map(self._misspelt, self._words)), message)
         self.exit(2, f"{self.prog}: {message}; {self.prog} --help explains\n")
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
@@ -32,6 +38,12 @@ class Parser(argparse.ArgumentParser):
         known = [str(choice) for choice in action.choices]
         rule = f"must be one of {', '.join(known)}{require.near(str(value), known)}"
         raise argparse.ArgumentError(action, f"{rule}; got {value!r}")
+
+    def _misspelt(self, word: str) -> str:
+        """What to say about a word that is like an option; "" for others."""
+        is_known = any(name.startswith(word) for name in self._option_string_actions)
+        near = "" if is_known else self._near(word)
+        return near and f"unknown argument {word}{near}"
 
     def _near(self, word: str) -> str:
         """A suggestion for an unknown option; "" for other words."""

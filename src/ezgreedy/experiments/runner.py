@@ -118,6 +118,8 @@ def reproduce(experiments: Sequence[Experiment], plan: Plan) -> int:
         except WorkerDied as error:
             report.say(f"{error}; finished jobs are kept: the same command with --resume continues")
             return 1
+        if is_whole and plan.scale == "quick":
+            report.say("a quick look: small settings and few seeds are no evidence")
         if is_whole:
             report.say(f"next: ezgreedy report {shlex.quote(str(plan.out))}")
     return 0 if is_whole else 1

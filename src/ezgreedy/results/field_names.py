@@ -23,6 +23,7 @@ _NAMES = {
     ("training", "bonus"): "explore/bonus",
     ("training", "loss"): "losses/loss",
     ("training", "gradient_norm"): "losses/gradient_norm",
+    ("training", "q_values"): "losses/q_values",
     ("evaluation", "mean_return"): "eval/episodic_return",
     ("evaluation", "explored_share"): "eval/explore_fraction",
     ("evaluation", "evaluation_frames"): "eval/frames",

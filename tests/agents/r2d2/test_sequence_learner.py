@@ -144,6 +144,21 @@ def test_each_network_warms_up_with_its_own_parameters():
     assert (errors - wrong).abs().max() > 1e-3
 
 
+def test_q_values_are_the_mean_greedy_values_of_the_trained_steps():
+    learner, batch = make_learner(), random_batch()
+    windows, burn_in = learner.windows(batch), learner.settings.burn_in
+    inputs = [part[burn_in:] for part in windows[:3]]
+    with torch.no_grad():
+        rescaled, _ = learner.online(*inputs, after_prefix(learner.online, learner, batch))
+    epsilon, values = learner.return_settings.rescaling, []
+    for row, length in enumerate(batch.lengths.tolist()):
+        for x in rescaled[:length, row].amax(dim=-1).tolist():
+            # The textbook form of the inverse.
+            root = math.sqrt(1.0 + 4.0 * epsilon * (abs(x) + 1.0 + epsilon))
+            values.append(math.copysign(((root - 1.0) / (2.0 * epsilon)) ** 2 - 1.0, x))
+    assert learner.update(batch).q_values == pytest.approx(np.mean(values), rel=1e-3)
+
+
 @pytest.mark.parametrize("network", [NETWORK, VECTORS], ids=["frames", "vectors"])
 @pytest.mark.parametrize("form", ["peng", "retrace"])
 def test_what_stands_in_padded_places_never_matters(network, form):
@@ -154,6 +169,7 @@ def test_what_stands_in_padded_places_never_matters(network, form):
     learner, other = make_learner(network, returns), make_learner(network, returns)
     ours, theirs = learner.update(batch), other.update(rubbish(batch, 3))
     assert (ours.loss, ours.gradient_norm) == (theirs.loss, theirs.gradient_norm)
+    assert ours.q_values == theirs.q_values
     np.testing.assert_array_equal(ours.priorities, theirs.priorities)
     assert_same(learner.state_dict(), other.state_dict())
 

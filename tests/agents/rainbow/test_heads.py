@@ -142,6 +142,7 @@ def test_updates_are_those_of_autograd_and_torch_s_layers(kind, period, frames_o
         np.testing.assert_allclose(update.losses, expected.losses, rtol=1e-4)
         assert update.loss == pytest.approx(expected.loss, rel=1e-5)
         assert update.gradient_norm == pytest.approx(expected.gradient_norm, rel=1e-4)
+        assert update.q_values == pytest.approx(expected.q_values, rel=1e-4, abs=1e-6)
     for (name, own), other in zip(
         ours.online.named_parameters(), theirs.online.parameters(), strict=True
     ):

@@ -100,6 +100,15 @@ def test_the_first_loss_equals_one_computed_by_hand(uses_double_q):
     assert update.loss == pytest.approx(np.mean(batch.weights * expected), rel=1e-5)
 
 
+def test_q_values_are_the_mean_greedy_values_of_the_states():
+    learner, batch = make(PLAIN), make_batch()
+    atoms, expected = learner.online.atoms.tolist(), []
+    for row in logits(learner.online, batch.states):
+        q = [sum(p * z for p, z in zip(softmax(each), atoms, strict=True)) for each in row]
+        expected.append(max(q))
+    assert learner.update(batch).q_values == pytest.approx(np.mean(expected), rel=1e-4)
+
+
 def test_double_q_matters_once_the_networks_disagree():
     losses = []
     for uses_double_q in (True, False):

@@ -13,7 +13,12 @@ from ezgreedy.agents.means import ExploredSince, Mean
 from ezgreedy.agents.r2d2.actor import SequenceActor, Whereabouts
 from ezgreedy.agents.r2d2.learner import SequenceLearner
 from ezgreedy.agents.r2d2.policy import R2D2Policy
-from ezgreedy.agents.r2d2.roles import R2D2Learner, evaluation_policy, sequence_replay
+from ezgreedy.agents.r2d2.roles import (
+    MEASURED_UPDATES,
+    R2D2Learner,
+    evaluation_policy,
+    sequence_replay,
+)
 from ezgreedy.agents.r2d2.settings import R2D2Settings
 from ezgreedy.games.lanes import LaneSteps
 from ezgreedy.games.protocol import Frames
@@ -60,7 +65,7 @@ class R2D2:
         self.limiter = SamplesPerInsert(
             preset.samples_per_insert, preset.least_windows, most_sampled=preset.learner.batch_size
         )
-        self._means = {name: Mean() for name in ("loss", "gradient_norm", "bonus")}
+        self._means = {name: Mean() for name in (*MEASURED_UPDATES, "bonus")}
         self._explored = ExploredSince(self.actor.explorer)
 
     @property
@@ -126,7 +131,8 @@ class R2D2:
         self.replay.load_state_dict(state["memory"])
         self.limiter.load_state_dict(state["limiter"])
         for name, mean in self._means.items():
-            mean.restore(state["means"][name])
+            if name in state["means"]:  # earlier versions had no q_values
+                mean.restore(state["means"][name])
         self._explored.restore(state["counted"])
 
     def _learn(self) -> None:

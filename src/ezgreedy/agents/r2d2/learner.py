@@ -37,6 +37,7 @@ class SequenceUpdate(NamedTuple):
     loss: float  # the weighted mean that was minimised
     priorities: FloatArray  # new priority of each window, [batch]
     gradient_norm: float  # before clipping
+    q_values: float  # greedy values before the update, unscaled, their mean over trained steps
 
 
 class Windows(NamedTuple):
@@ -133,11 +134,7 @@ class SequenceLearner:
 
     def errors(self, windows: Windows) -> Tensor:
         """δ of each trained step, differentiable, 0 for padding, [T, batch, heads]."""
-        q = self._unroll(self.online, windows)
-        with torch.no_grad():
-            target_q = self._unroll(self.target, windows)
-        targets = equations.targets(windows.steps, q.detach(), target_q, self.return_settings)
-        return equations.td_errors(windows.steps, q, targets)
+        return self._errors_and_values(windows)[0]
 
     def losses(self, windows: Windows, errors: Tensor) -> Tensor:
         """Σ_t δ²/2 over steps and the heads that learn from them, [batch]."""
@@ -255,7 +252,7 @@ class SequenceLearner:
     def _differentiate(self, batch: SequenceBatch) -> SequenceUpdate:
         """Leave clipped gradients in the parameters; return the loss they come from."""
         windows = self.windows(batch)
-        errors = self.errors(windows)
+        errors, q = self._errors_and_values(windows)
         losses = self.losses(windows, errors)
         self._require_finite("losses", losses.detach())
         # Paper: Adam's ε is large, so that means over time would silently shorten its steps.
@@ -268,7 +265,16 @@ class SequenceLearner:
         priorities = equations.priorities(
             windows.steps, errors.detach(), settings.max_share, settings.least_priority
         )
-        return SequenceUpdate(loss.item(), priorities.double().cpu().numpy(), norm)
+        greedy = equations.greedy_mean(windows.steps, q, self.return_settings.rescaling)
+        return SequenceUpdate(loss.item(), priorities.double().cpu().numpy(), norm, greedy.item())
+
+    def _errors_and_values(self, windows: Windows) -> tuple[Tensor, Tensor]:
+        """Errors, and the values of the online network, without gradients."""
+        q = self._unroll(self.online, windows)
+        with torch.no_grad():
+            target_q = self._unroll(self.target, windows)
+        targets = equations.targets(windows.steps, q.detach(), target_q, self.return_settings)
+        return equations.td_errors(windows.steps, q, targets), q.detach()
 
     def _check(self, batch: SequenceBatch) -> None:
         settings, network = self.settings, self.network_settings

@@ -164,6 +164,17 @@ def priorities(steps: Steps, errors: Tensor, max_share: float, least: float) -> 
     return mixed.mean(dim=-1).clamp(min=least)
 
 
+def greedy_mean(steps: Steps, q: Tensor, epsilon: float) -> Tensor:
+    """The mean of h⁻¹(max_a q_t(a)) over the trained steps and heads, a scalar.
+
+    Args:
+        steps: trained steps.
+        q: values, [T + 1, batch, heads, actions].
+        epsilon: constant of the rescaling h.
+    """
+    return unscale(q[:-1].amax(dim=-1)[steps.is_valid], epsilon).mean()
+
+
 def _shifted(values: Tensor) -> Tensor:
     """The values of the next step; the last step has none, and a trace of 0."""
     return torch.cat([values[1:], values[-1:]])

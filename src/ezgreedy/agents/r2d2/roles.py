@@ -29,6 +29,8 @@ from ezgreedy.requirements import FloatArray, IntArray
 from ezgreedy.seeding import role_seed
 
 Weights = dict[str, NDArray[Any]]
+# Fields of an update that are reported.
+MEASURED_UPDATES = ("loss", "gradient_norm", "q_values")
 _NOVELTY = "novelty."  # begins the names of those weights that bonuses depend on
 
 
@@ -131,7 +133,7 @@ class R2D2Learner:
             is_trained = batch.is_trained(self._burn_in)
             measured["bonus"] = float((batch.rewards - batch.inputs)[is_trained].mean())
         update = self.learner.update(batch)
-        measured |= {"loss": update.loss, "gradient_norm": update.gradient_norm}
+        measured |= {name: getattr(update, name) for name in MEASURED_UPDATES}
         slots, generations = np.array(batch.slots), np.array(batch.generations)
         return Learned(slots, generations, update.priorities, measured)
 

@@ -75,6 +75,7 @@ class Rainbow:
         self._losses = Mean()
         self._gradient_norms = Mean()
         self._bonuses = Mean()
+        self._q_values = Mean()
         self._explored = ExploredSince(self.explorer)
 
     @property
@@ -139,6 +140,8 @@ class Rainbow:
         if self._losses.count:
             measured["loss"] = self._losses.take()
             measured["gradient_norm"] = self._gradient_norms.take()
+        if self._q_values.count:
+            measured["q_values"] = self._q_values.take()
         if self._bonuses.count:
             measured["bonus"] = self._bonuses.take()
         measured["updates"] = float(self.learner.num_updates)
@@ -155,7 +158,7 @@ class Rainbow:
             "stops": self._stops.state_dict(),
             "bonus": None if self._bonus is None else self._bonus.state_dict(),
             "num_steps": self._num_steps,
-            "means": [mean.state() for mean in (self._losses, self._gradient_norms, self._bonuses)],
+            "means": [mean.state() for mean in self._means],
             "counted": self._explored.state(),
         }
 
@@ -172,8 +175,8 @@ class Rainbow:
         if self._bonus is not None:
             self._bonus.load_state_dict(state["bonus"])
         self._num_steps = int(state["num_steps"])
-        means = (self._losses, self._gradient_norms, self._bonuses)
-        for mean, saved in zip(means, state["means"], strict=True):
+        # Earlier versions saved the first three.
+        for mean, saved in zip(self._means, state["means"], strict=False):
             mean.restore(saved)
         self._explored.restore(state["counted"])
         self._observations = self._actions = None
@@ -186,6 +189,11 @@ class Rainbow:
         self.replay.update_priorities(batch.slots, update.losses)
         self._losses.add(update.loss)
         self._gradient_norms.add(update.gradient_norm)
+        self._q_values.add(update.q_values)
+
+    @property
+    def _means(self) -> tuple[Mean, ...]:
+        return self._losses, self._gradient_norms, self._bonuses, self._q_values
 
     def _rewards(self, clipped: FloatArray) -> FloatArray:
         """Rewards plus the bonus of the frames in which actions were chosen; the sum is clipped."""

@@ -39,6 +39,7 @@ class Update(NamedTuple):
     loss: float  # the weighted mean that was minimised
     losses: FloatArray  # unweighted loss of each transition: its new priority, [batch]
     gradient_norm: float  # before clipping
+    q_values: float  # greedy values of the states before the update, their mean
 
 
 class Learner:
@@ -135,10 +136,7 @@ class Learner:
 
     def losses(self, batch: Batch) -> Tensor:
         """The unweighted cross-entropy of each transition, differentiable, [batch]."""
-        features_tm1, features_t, target_features_t = self._features(batch)
-        target = self._targets(batch, features_t, target_features_t)
-        logits_tm1 = self.online.heads(features_tm1)
-        return cross_entropy(logits_tm1, self._tensor(batch.actions), target)
+        return self._losses_and_logits(batch)[0]
 
     def state_dict(self) -> dict[str, Any]:
         """Everything that later updates and actions depend on: copies, tensors only, nested."""
@@ -187,13 +185,22 @@ class Learner:
 
     def _differentiate(self, batch: Batch) -> Update:
         """Leave clipped gradients in the parameters, and return their losses and norm."""
-        losses = self.losses(batch)
+        losses, logits_tm1 = self._losses_and_logits(batch)
         loss = weighted_loss(losses, self._tensor(batch.weights).to(losses.dtype))
         unweighted = losses.detach().cpu().numpy().astype(np.float64)
         self._require_finite("losses", unweighted)
         torch.autograd.backward(loss)
         norm = clip_gradients(self.online, self._largest_norm, self.num_updates, self.seed)
-        return Update(loss.item(), unweighted, norm)
+        return Update(loss.item(), unweighted, norm, self._greedy_mean(logits_tm1.detach()))
+
+    def _losses_and_logits(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        features_tm1, features_t, target_features_t = self._features(batch)
+        target = self._targets(batch, features_t, target_features_t)
+        logits_tm1 = self.online.heads(features_tm1)
+        return cross_entropy(logits_tm1, self._tensor(batch.actions), target), logits_tm1
+
+    def _greedy_mean(self, logits: Tensor) -> float:
+        return expected_values(logits, self.online.atoms).amax(dim=-1).mean().item()
 
     def _write_out(
         self, batch: Batch, online: Heads, target: Heads
@@ -219,7 +226,8 @@ class Learner:
         norm = gradient_norm(gradients, self.online, self.num_updates, self.seed)
         scale = self._largest_norm / norm if norm > self._largest_norm else 1.0
         loss = float((weights * losses).mean())
-        return Update(loss, losses.astype(np.float64), norm), gradients, scale
+        q_values = self._greedy_mean(passed.logits)
+        return Update(loss, losses.astype(np.float64), norm, q_values), gradients, scale
 
     def _features(self, batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
         """Features of states and next states, and of the latter in the target network.
