@@ -6,7 +6,7 @@ import pytest
 
 from ezgreedy.agents.registry import run_of
 from ezgreedy.runs.settings_codec import with_setting
-from ezgreedy.sweeps.forecast import memory_bytes
+from ezgreedy.runs.memory import memory_bytes
 from support.peaks import peak
 
 CHANGES = {
