@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from ezgreedy.cli import main
-from ezgreedy.inspection.found import SET_ASIDE
 from ezgreedy.runs.interruption import Interruption
+from ezgreedy.runs.output_paths import SET_ASIDE
 from ezgreedy.runs.run_loop import DriveOptions, resume, train
 from support.edited_files import edit, without_checksums
 from support.small_runs import small_run

@@ -1,4 +1,4 @@
-"""Which limits of memory are seen? Made-up trees of control groups, and the groups of this process."""
+"""Which limits of memory are seen? Those of made-up trees of control groups, and the real ones."""
 
 from pathlib import Path
 
@@ -33,7 +33,9 @@ def machine(root: Path, versions: dict[int, str], top: str = "/") -> Path:
     return root
 
 
-def group(root: Path, version: int, path: str, limit: int | str, used: int, cached: int = 0) -> None:
+def group(
+    root: Path, version: int, path: str, limit: int | str, used: int, cached: int = 0
+) -> None:
     """A group with a limit, its use, and the part of it that is only a cache of files."""
     place = root / PLACES[version] / path.lstrip("/")
     place.mkdir(parents=True, exist_ok=True)

@@ -2,7 +2,6 @@
 
 import base64
 import itertools
-import json
 import re
 import shutil
 import xml.etree.ElementTree as ET

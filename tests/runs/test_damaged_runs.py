@@ -1,6 +1,5 @@
 """Runs whose files were damaged, claimed twice, linked elsewhere or left by a crash."""
 
-import json
 import multiprocessing
 import os
 import shutil

@@ -1,6 +1,5 @@
 """The device is not part of a run: one started on a GPU is evaluated and continued on a CPU."""
 
-import json
 import shutil
 from dataclasses import replace
 

@@ -1,6 +1,5 @@
 """What a finished run keeps: enough to evaluate and watch it, without the replay."""
 
-import json
 from dataclasses import replace
 
 import pytest

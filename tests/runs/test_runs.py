@@ -1,6 +1,5 @@
 """Runs on disk: kills, signals, damage, second owners, and what is refused."""
 
-import json
 import multiprocessing
 import os
 import re

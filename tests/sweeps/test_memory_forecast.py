@@ -5,8 +5,8 @@ import sys
 import pytest
 
 from ezgreedy.agents.registry import run_of
-from ezgreedy.runs.settings_codec import with_setting
 from ezgreedy.runs.memory import memory_bytes
+from ezgreedy.runs.settings_codec import with_setting
 from support.peaks import peak
 
 CHANGES = {

@@ -38,9 +38,7 @@ def agent(name: str) -> AgentSettings:
     return known[name]
 
 
-def run_of(
-    name: str, scale: str, game: str, *, has_earlier_streams: bool = False
-) -> RunSettings:
+def run_of(name: str, scale: str, game: str, *, has_earlier_streams: bool = False) -> RunSettings:
     """The settings of a run, from the names of an agent, a scale and a game.
 
     Args:

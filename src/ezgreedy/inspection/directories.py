@@ -1,4 +1,4 @@
-"""What is in a directory, and in which state? Runs, sweeps, experiments, collections, or several."""
+"""What is in a directory, and in which state? Runs, sweeps, experiments or collections."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import Any
 from ezgreedy import requirements as require
 from ezgreedy.experiments.runner import RETIRED
 from ezgreedy.findings.finding import SUMMARY_FILE, read_finding
-from ezgreedy.inspection.found import SET_ASIDE, Inspection, Problem, SetAside
+from ezgreedy.inspection.found import Inspection, Problem, SetAside
 from ezgreedy.inspection.run_state import inspect_run
 from ezgreedy.results.runs import (
     COLLECTION_FILE,
@@ -20,7 +20,7 @@ from ezgreedy.results.runs import (
     read_run,
 )
 from ezgreedy.results.store import intact_part, read_json, write_json_atomically
-from ezgreedy.runs.output_paths import EXPERIMENT_FILE
+from ezgreedy.runs.output_paths import EXPERIMENT_FILE, SET_ASIDE
 from ezgreedy.sweeps.sweep_directory import LOCK_FILE, SweepDirectory
 
 _RUN_FILES = (CONFIG_FILE, STATUS_FILE, "checkpoints")
@@ -115,7 +115,7 @@ def _move_all(aside: SetAside) -> None:
 
 
 def _experiment(path: Path) -> Inspection:
-    problems, notes = [], []
+    problems: list[Problem] = []
     summary = None
     if _has(path, SUMMARY_FILE):
         try:
@@ -141,7 +141,7 @@ def _experiment(path: Path) -> Inspection:
         problems.append(Problem(path / SUMMARY_FILE, told, "set aside, and made again"))
     state = f"{rows} rows of results" + (", concluded" if summary is not None else "")
     next_step = "" if summary and not problems else f"reproduce {path.name} --resume continues it"
-    return Inspection(path, "experiment", state, next_step, problems, notes, _mend_experiment)
+    return Inspection(path, "experiment", state, next_step, problems, mend=_mend_experiment)
 
 
 def _differ(concluded: Mapping[str, Any], begun: Mapping[str, Any]) -> bool:
@@ -157,7 +157,7 @@ def _all_or_summary(summary: Any) -> str:
 
 
 def _mend_experiment(aside: SetAside) -> None:
-    """Keeps what is intact: settings by the summary if need be, rows up to the first damaged one."""
+    """Keeps what is intact: settings, by the summary if need be, and rows before the damage."""
     path = aside.directory
     found = _experiment(path)
     damaged = {problem.path.name for problem in found.problems}

@@ -1,7 +1,7 @@
 """What an inspection found: a state in words, problems, and how each is mended.
 
-Mending never deletes: what is replaced or no longer fits moves into DIR/set-aside/TIME, under its own
-name, where nothing reads it.
+Mending never deletes: what is replaced or no longer fits moves into DIR/set-aside/TIME, under its
+own name, where nothing reads it.
 """
 
 import os
@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-SET_ASIDE = "set-aside"
+from ezgreedy.runs.output_paths import SET_ASIDE
 
 
 class SetAside:

@@ -1,4 +1,4 @@
-"""Is each file of a run as it was written? Facts only: what follows from them is decided elsewhere."""
+"""Is each file of a run as it was written? Facts only; `run_state` says what follows from them."""
 
 import fcntl
 import json
@@ -47,7 +47,7 @@ class RunFiles:
     Args:
         place: its directory.
         config: config.json.
-        name: name of the run, by its checkpoints if they agree with each other, else by config.json.
+        name: name of the run, by its checkpoints if they agree, else by config.json.
         identity: the settings that name stands for; None if they are not known.
         saved: checkpoints, oldest first.
         rows: intact rows of results.

@@ -1,7 +1,8 @@
 """What state is a run in, what is damaged, and what would `resume` do?
 
 The last consistent state of a run is its newest intact checkpoint whose rows of results are all
-there, or else its beginning: a run of the embedded engine that starts over ends with the same bytes.
+there, or else its beginning: a run of the embedded engine that starts over ends with the same
+bytes.
 """
 
 from collections.abc import Sequence
@@ -126,8 +127,8 @@ class _Judged:
         if files.status is None:
             return []
         if not files.status:
-            told = Problem(place.status_file, "is missing", "written anew")
-            return [told] if files.rows.records or files.saved else []
+            lost = Problem(place.status_file, "is missing", "written anew")
+            return [lost] if files.rows.records or files.saved else []
         if any(one.damage for one in files.saved) or (place.path / ENGINE_FILE).exists():
             return []
         newest = max((one.frames for one in files.saved), default=0)
@@ -151,8 +152,6 @@ class _Judged:
     def _row_problems(self) -> list[Problem]:
         files, rows = self.files, self.files.rows
         path, kept = files.place.results, len(rows.records)
-        if files.counted is not None and not isinstance(files.counted, int):
-            return [Problem(files.place.status_file, "has no number of rows", "set aside")]
         if rows.damage:
             told = rows.damage.removeprefix(f"{path}, ").removeprefix(f"{path}: ")
         elif files.counted is not None and kept < files.counted:
@@ -178,27 +177,32 @@ class _Judged:
 
     def _mend(self, aside: SetAside) -> None:
         files, place = self.files, self.files.place
-        rows, is_cut = self._row_bytes(), bool(self._row_problems()) or place.results.is_symlink()
-        is_set_back = is_cut or bool(self._missing()) or any(map(self._is_lost, files.saved))
-        is_set_back = is_set_back or place.checkpoints in files.others
+        rows, is_set_back = self._row_bytes(), self._is_set_back
         for path in files.others:
             if path not in (place.config, place.results):
                 aside.move(path)
         if place.checkpoints.is_dir():
             self._move_checkpoints(aside)
         if is_set_back:  # later rows and the status are of a state that is no longer there
-            if place.results.is_symlink() or place.results.exists():
-                aside.move(place.results)
+            aside.move(place.results)
             if rows:
                 place.results.write_bytes(rows)
             aside.move(place.status_file)
-        config = self._restored_config()
         if self._config_problems() or place.config.is_symlink():
+            config = self._restored_config()
             aside.move(place.config)
             # A run of an earlier version stays one, so that its rows stay alike.
             write_json_atomically(place.config, config, seals=files.rows.names_run)
         if not place.status_file.exists():
             self._write_status(rows.count(b"\n") if is_set_back else len(files.rows.records))
+
+    @property
+    def _is_set_back(self) -> bool:
+        """Whether the last consistent state is an earlier one than the run had."""
+        files, place = self.files, self.files.place
+        is_cut = bool(self._row_problems()) or place.results.is_symlink()
+        is_lost = any(map(self._is_lost, files.saved)) or place.checkpoints in files.others
+        return is_cut or is_lost or bool(self._missing())
 
     def _write_status(self, rows: int) -> None:
         target, frames = self.target, self._restored_config()["settings"]["frames"]

@@ -188,9 +188,7 @@ def run_id(settings: RunSettings, variant: str = "") -> str:
     return "_".join(re.sub(r"[^A-Za-z0-9.]+", "-", part) for part in parts if part)
 
 
-def _settings(
-    sweep: Sweep, scaled: RunSettings, seed: int, changes: Sequence[str]
-) -> RunSettings:
+def _settings(sweep: Sweep, scaled: RunSettings, seed: int, changes: Sequence[str]) -> RunSettings:
     settings = replace(scaled, seed=seed)
     if sweep.frames is not None:
         settings = replace(settings, frames=sweep.frames)

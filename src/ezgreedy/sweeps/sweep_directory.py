@@ -26,7 +26,7 @@ from ezgreedy import requirements as require
 from ezgreedy.checkpoints import durable_files
 from ezgreedy.results.runs import ENGINE_FILE, SWEEP_FILE, SWEEP_RUNS, read_mapping, read_run
 from ezgreedy.results.store import write_json_atomically
-from ezgreedy.runs.output_paths import require_apart
+from ezgreedy.runs.output_paths import SET_ASIDE, require_apart
 from ezgreedy.runs.run_directory import FINISHED, RUNNING, RunDirectory
 from ezgreedy.runs.settings_codec import as_plain, with_later_settings
 from ezgreedy.sweeps.definitions import Member, Sweep
@@ -264,8 +264,11 @@ class SweepDirectory:
                 raise ValueError(f"{self.path} holds another sweep ({differing})")
 
     def _holds_something_else(self) -> bool:
-        # A sweep killed before it wrote anything leaves only its lock.
-        return any(path.name != LOCK_FILE for path in self.path.iterdir())
+        # A sweep killed before it wrote anything leaves only its lock; a damaged sweep.json that
+        # `ezgreedy check` has set aside leaves the runs.
+        names = {path.name for path in self.path.iterdir()} - {LOCK_FILE}
+        own = {SWEEP_RUNS, _LOGS, _DRAFTS, SET_ASIDE}
+        return bool(names - own if SET_ASIDE in names else names)
 
     # Locking.
 
