@@ -30,7 +30,7 @@ def test_a_damaged_sweep_file_is_set_aside_and_made_anew(tmp_path, capsys):
     assert "sweep, sound: 0 of 1 runs finished" in capsys.readouterr().out
     flip(place.file)
     assert check(tmp_path) == 1
-    assert "sweep.json is damaged" in capsys.readouterr().out
+    assert "sweep.json: is damaged" in capsys.readouterr().out
     assert check(tmp_path, "--repair") == 0
     assert len(list((tmp_path / SET_ASIDE).glob("*/sweep.json"))) == 1
     with SweepDirectory(tmp_path) as again:

@@ -161,15 +161,17 @@ def test_numbers_that_are_none_stop_a_run_and_never_enter_a_checkpoint(
     settings = small_run("rainbow")
     settings = replace(
         settings,
+        seed=7,
         agent=replace(settings.agent, learner=replace(settings.agent.learner, learning_rate=1e38)),
     )
     options = replace(OFTEN, seconds_between_checkpoints=seconds)
     assert train(tmp_path / "run", settings, options) == 1
     told = capsys.readouterr().err
     assert site in told
-    assert "seed 0" in told
+    assert re.findall(r"seed (\d+)", told) == ["7"]
     place = RunDirectory(tmp_path / "run")
     assert place.status()["state"] == "failed"
+    assert re.findall(r"seed (\d+)", place.status()["reason"]) == ["7"]
     loaded = Checkpoints(place.checkpoints, place.identity()).load()
     if seconds > 0.0:
         assert loaded is None

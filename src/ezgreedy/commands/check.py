@@ -23,8 +23,8 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         "PATH is nothing of ezgreedy's.",
         epilog="A repaired run is at its newest intact checkpoint whose results are all there, or "
         "else at its beginning; with the embedded engine, `ezgreedy resume` then ends with the "
-        "same results.jsonl as without the damage. Settings are taken from checkpoints if config.json "
-        "is damaged. Nothing is deleted: damaged and later files go to PATH/set-aside.",
+        "same results.jsonl as without the damage. Settings are taken from checkpoints if "
+        "config.json is damaged. Nothing is deleted: damaged and later files go to PATH/set-aside.",
     )
     check.add_argument(
         "path",

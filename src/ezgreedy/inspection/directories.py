@@ -62,18 +62,25 @@ def _sweep(path: Path) -> Inspection:
     place = SweepDirectory(path)
     runs = [child for child in sorted((path / SWEEP_RUNS).glob("*")) if child.is_dir()]
     parts = [part for part in map(_inspected, runs) if part is not None]
-    problems = []
-    try:
-        planned: dict[str, Any] = place.read()["runs"]
-    except (ValueError, OSError) as error:
-        planned = {}
-        remedy = "set aside; the command of the sweep makes it anew and finds its runs"
-        problems = [Problem(place.file, str(error), remedy)]
+    planned: dict[str, Any] = {}
+    problems, notes = [], []
+    if not place.file.exists() and (path / SET_ASIDE).exists():
+        notes = [f"{SWEEP_FILE} was set aside"]
+    elif place.file.exists() or runs:  # a sweep killed at once leaves only its lock
+        try:
+            planned = place.read()["runs"]
+        except (ValueError, OSError) as error:
+            told = str(error) if place.file.exists() else "is missing"
+            problems = [Problem(place.file, told, "set aside, for the sweep to make it anew")]
     done = [part for part in parts if ": finished" in part.state]
     state = f"{len(done)} of {max(len(planned), len(parts))} runs finished"
-    mend = (lambda aside: aside.move(place.file)) if problems else None
     next_step = "the command of the sweep continues its runs"
-    return Inspection(path, "sweep", state, next_step, problems, mend=mend, parts=parts)
+    return Inspection(path, "sweep", state, next_step, problems, notes, _mend_sweep, parts)
+
+
+def _mend_sweep(aside: SetAside) -> None:
+    (aside.directory / SET_ASIDE).mkdir(exist_ok=True)  # lets the sweep know that runs are its own
+    aside.move(aside.directory / SWEEP_FILE)
 
 
 def _collection(path: Path) -> Inspection:

@@ -56,7 +56,8 @@ class Problem:
     remedy: str = ""
 
     def __str__(self) -> str:
-        return f"{self.path}: {self.what}" + (f" (--repair: {self.remedy})" if self.remedy else "")
+        what = self.what.removeprefix(f"{self.path} ").removeprefix(f"{self.path}: ")
+        return f"{self.path}: {what}" + (f" (--repair: {self.remedy})" if self.remedy else "")
 
 
 @dataclass(frozen=True)
