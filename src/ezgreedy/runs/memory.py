@@ -12,9 +12,10 @@ from ezgreedy.games.registry import make
 from ezgreedy.replay.available_memory import available_bytes
 from ezgreedy.units import size
 
-# Python, PyTorch, numba and games: 0.54 GB measured for Atari and 0.6 for MinAtar, which imports
-# pandas; some of it is shared between processes.
-PROCESS_BYTES = 570_000_000
+# Python, PyTorch, numba and games: 0.58 GB measured for MinAtar, which imports pandas, and up to
+# 0.03 more while numba compiles; some of it is shared between processes. Chosen so that forecasts
+# are rather above the peak than below it.
+PROCESS_BYTES = 600_000_000
 _LANE_BYTES = 1_000_000  # an emulator
 
 
