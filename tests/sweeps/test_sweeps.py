@@ -459,7 +459,8 @@ def test_a_costly_sweep_is_not_begun_where_nobody_can_be_asked(tmp_path, monkeyp
 
 
 def test_runs_keep_their_ids_when_a_setting_is_added():
-    (run, *_) = [run for run in members(find("minatar")) if run.settings.agent.name == "r2d2"]
+    runs = members(find("minatar"), has_earlier_streams=True)
+    (run, *_) = [run for run in runs if run.settings.agent.name == "r2d2"]
     assert run.id == "minatar-asterix_r2d2_seed0_d36eab9cc04a"  # before there was such a setting
     agent = replace(run.settings.agent, replay_bytes_per_observation=800)
     assert run_id(replace(run.settings, agent=agent)) != run.id
