@@ -1,5 +1,6 @@
 """One language of `--set`, for settings that are dataclasses and for those that are plain data."""
 
+import itertools
 import re
 from dataclasses import dataclass, field
 
@@ -10,7 +11,7 @@ from ezgreedy.experiments.registry import experiments
 from ezgreedy.exploration.durations import DurationLaw, Fixed, Geometric, Uniform, Zeta
 from ezgreedy.exploration.schedules import Linear
 from ezgreedy.learning.settings import Convolution
-from ezgreedy.named_settings import flattened, split_change, with_change, written
+from ezgreedy.named_settings import flattened, split_change, with_change, with_changes, written
 from ezgreedy.runs.settings_codec import with_setting
 
 CLASSES = {made.__name__: made for made in (Zeta, Geometric, Uniform, Fixed, Linear, Convolution)}
@@ -194,3 +195,39 @@ def test_settings_within_an_experiment_s_groups_can_be_set():
     changed = with_change(settings, "map_edges.x", "2", {}, "fig3-cartpole")
     assert changed["map_edges"] == {**settings["map_edges"], "x": 2.0}
     assert list(changed) == list(settings)
+
+
+@dataclass(frozen=True)
+class Bounded:
+    least: int = 10
+    most: int = 20
+
+    def __post_init__(self):
+        if self.least > self.most:
+            raise ValueError(f"least must be at most {self.most}; got {self.least}")
+
+
+@dataclass(frozen=True)
+class Whole:
+    bounds: Bounded = field(default_factory=Bounded)
+    law: DurationLaw = field(default_factory=lambda: Zeta(2.0))
+
+
+CHANGES = ["bounds.least=30", "bounds.most=40", "law=Zeta(1.5)", "law.cap=7"]
+
+
+@pytest.mark.parametrize("changes", list(itertools.permutations(CHANGES)))
+def test_the_order_of_changes_does_not_matter(changes):
+    made = with_changes(Whole(), changes, CLASSES, "an example")
+    assert made == Whole(Bounded(30, 40), Zeta(1.5, cap=7))
+
+
+def test_changes_that_are_wrong_together_are_named_together():
+    with pytest.raises(ValueError, match=r"--set bounds.least=9 --set bounds.most=8: least must"):
+        with_changes(Whole(), ["bounds.least=9", "bounds.most=8"], CLASSES, "an example")
+
+
+def test_a_setting_has_one_value():
+    assert with_changes(PLAIN, ["count=3", "count=3"], {}, "an example")["count"] == 3
+    with pytest.raises(ValueError, match="--set must give count one value; got '3, 4'"):
+        with_changes(PLAIN, ["count=3", "word=b", "count=4"], {}, "an example")

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ezgreedy.checkpoints import manifest
+from ezgreedy.results.store import read_json, write_json_atomically
 from faults import base_runs
 from faults.commands import outcome, require_sentence, told
 from faults.matrix import Case, Failure, Row
@@ -143,7 +144,7 @@ def _other_version(path: Path, rng: np.random.Generator) -> None:
         contents["version"] = number
         path.write_bytes(manifest.sealed(json.dumps(contents).encode()))
     elif path.name == "config.json":
-        path.write_text(json.dumps({**json.loads(path.read_text()), "format": number}))
+        write_json_atomically(path, {**read_json(path), "format": number}, seals=True)
     else:
         _flip(path, rng)
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from ezgreedy.agents.registry import agents, run_of, scales
 from ezgreedy.named_settings import flattened
+from ezgreedy.results.store import read_json
 from ezgreedy.runs.settings_codec import as_plain
 from faults import base_runs
 from faults.commands import Told, require_sentence, told
@@ -105,7 +106,8 @@ class Fuzzing(Row):
         self._place = place
         self._run = place / "run"
         base_runs.paused(self._run, base_runs.brief(), 200)
-        self._config = json.loads((self._run / "config.json").read_text())
+        # Written back without its checksum, as by an earlier version, so that values are read.
+        self._config = read_json(self._run / "config.json")
         self._names = {
             agent: sorted(flattened(as_plain(run_of(agent, "laptop", "minatar/breakout"))))
             for agent in agents()

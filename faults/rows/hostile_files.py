@@ -17,6 +17,7 @@ import numpy as np
 
 from ezgreedy.checkpoints import manifest
 from ezgreedy.cli import main
+from ezgreedy.results.store import read_json, write_json_atomically
 from faults import base_runs
 from faults.commands import Forked, require_sentence
 from faults.matrix import Case, Failure, Row
@@ -141,9 +142,9 @@ def _tail(meta: dict[str, Any]) -> dict[str, Any]:
 def _configured(**values: Any) -> Callable[[Path], None]:
     def apply(run: Path) -> None:
         path = run / "config.json"
-        config = json.loads(path.read_text())
+        config = read_json(path)
         config["settings"].update(values)
-        path.write_text(json.dumps(config))
+        write_json_atomically(path, config, seals=True)
 
     return apply
 

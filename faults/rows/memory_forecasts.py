@@ -9,9 +9,9 @@ from typing import Any
 from ezgreedy.agents.registry import run_of
 from ezgreedy.cli import main
 from ezgreedy.games.registry import make
-from ezgreedy.replay.frames import available_bytes
+from ezgreedy.replay.available_memory import available_bytes
+from ezgreedy.runs.memory import memory_bytes
 from ezgreedy.runs.settings_codec import with_setting
-from ezgreedy.sweeps.forecast import memory_bytes
 from faults.commands import Forked
 from faults.matrix import Case, Failure, Row
 from support.peaks import peak

@@ -8,6 +8,7 @@ from typing import Any
 
 from ezgreedy.checkpoints import manifest
 from ezgreedy.results.runs import read_run
+from ezgreedy.results.store import read_json, write_json_atomically
 from faults import base_runs
 from faults.commands import require_sentence, told
 from faults.matrix import Case, Failure, Row
@@ -74,8 +75,8 @@ class Upgrades(Row):
             _reseal(run, lambda contents: contents.update(version=number))
             name = manifest.META
         else:
-            config = json.loads((run / "config.json").read_text())
-            (run / "config.json").write_text(json.dumps({**config, "format": number}))
+            config = {**read_json(run / "config.json"), "format": number}
+            write_json_atomically(run / "config.json", config, seals=True)
             name = "config.json"
         answer = told(["resume", str(run), "--quiet"])
         require_sentence(answer, name)

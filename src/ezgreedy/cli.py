@@ -14,6 +14,7 @@ from pathlib import Path
 
 from ezgreedy import __version__, demonstration
 from ezgreedy.commands import (
+    check,
     collect,
     completion,
     coverage,
@@ -85,6 +86,7 @@ def _parser() -> argparse.ArgumentParser:
     evaluate.add_parsers(commands)
     collect.add_parser(commands)
     judge.add_parser(commands)
+    check.add_parser(commands)
     doctor.add_parser(commands)
     completion.add_parser(commands)
     return parser

@@ -8,7 +8,7 @@ describes for `--help`.
 import re
 import types
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, NamedTuple
@@ -55,16 +55,34 @@ class _Change(NamedTuple):
 
 
 def with_change(settings: Any, name: str, text: str, classes: Mapping[str, Any], whole: str) -> Any:
-    """A copy of the settings with one of them changed.
+    """A copy of the settings with one of them changed; see `with_changes`."""
+    return _changed(settings, [(name.split("."), _Change(name, text, classes, whole))])
+
+
+def with_changes(
+    settings: Any, changes: Sequence[str], classes: Mapping[str, Any], whole: str
+) -> Any:
+    """A copy of the settings with some of them changed.
+
+    The changes are made at once: their order does not matter, and only their result must be valid.
 
     Args:
         settings: a dataclass or a mapping, possibly nested.
-        name: dotted name of a setting, such as "agent.learner.learning_rate".
-        text: the new value, as described in `HOW_TO_SET`.
+        changes: NAME=VALUE, where the name of a setting is dotted, such as
+            "agent.learner.learning_rate", and `HOW_TO_SET` describes values.
         classes: dataclasses that may be called, by name.
         whole: owner of the settings in errors, such as "a run".
     """
-    return _changed(settings, name.split("."), _Change(name, text, classes, whole))
+    pairs = dict.fromkeys(split_change(change) for change in changes)
+    names = [name for name, _ in pairs]
+    for name in names:
+        if names.count(name) > 1:
+            values = [text for other, text in pairs if other == name]
+            raise require.refuse("--set", f"give {name} one value", ", ".join(values))
+    if not pairs:
+        return settings
+    told = [(name.split("."), _Change(name, text, classes, whole)) for name, text in pairs]
+    return _changed(settings, told)
 
 
 def written(value: Any) -> str | None:
@@ -92,24 +110,39 @@ def written_name(made: type) -> str:
     return getattr(made, "written_name", made.__name__)
 
 
-def _changed(settings: Any, names: list[str], change: _Change) -> Any:
-    name, *rest = names
+_Changes = list[tuple[list[str], _Change]]  # the rest of each name, and the change
+
+
+def _changed(settings: Any, changes: _Changes) -> Any:
+    parts: dict[str, _Changes] = {}
+    for (name, *rest), change in changes:
+        _require_known(settings, name, 1 + len(rest), change)
+        parts.setdefault(name, []).append((rest, change))
+    values = {name: _part(settings, name, inner) for name, inner in parts.items()}
+    if isinstance(settings, Mapping):
+        return {**settings, **values}
+    return _made([change for _, change in changes], lambda: replace(settings, **values))
+
+
+def _part(settings: Any, name: str, changes: _Changes) -> Any:
+    """One setting after its changes: of the whole, and of settings within it."""
+    value = settings[name] if isinstance(settings, Mapping) else getattr(settings, name)
+    for change in (change for rest, change in changes if not rest):
+        if isinstance(settings, Mapping):
+            value = _like(value, change)
+        else:
+            kinds = _alternatives(typing.get_type_hints(type(settings))[name])
+            value = _read(change.text, kinds, change, change.argument)
+    inner = [(rest, change) for rest, change in changes if rest]
+    return _changed(value, inner) if inner else value
+
+
+def _require_known(settings: Any, name: str, num_names: int, change: _Change) -> None:
     known = _names(settings)
     if name not in known:
-        here = ".".join(change.name.split(".")[: -len(names)]) or change.whole
+        here = ".".join(change.name.split(".")[:-num_names]) or change.whole
         rule = f"name a setting of {here}: {', '.join(known) or 'it has none'}"
         raise require.refuse("--set", rule + require.near(name, known), change.name)
-    current = settings[name] if isinstance(settings, Mapping) else getattr(settings, name)
-    if rest:
-        value = _changed(current, rest, change)
-    elif isinstance(settings, Mapping):
-        value = _like(current, change)
-    else:
-        kinds = _alternatives(typing.get_type_hints(type(settings))[name])
-        value = _read(change.text, kinds, change, change.argument)
-    if isinstance(settings, Mapping):
-        return {**settings, name: value}
-    return _made(change, lambda: replace(settings, **{name: value}))
 
 
 def _like(current: Any, change: _Change) -> Any:
@@ -125,12 +158,13 @@ def _names(settings: Any) -> list[str]:
     return [field.name for field in fields(settings)] if is_dataclass(settings) else []
 
 
-def _made(change: _Change, make: Callable[[], Any]) -> Any:
-    """The result of `make`; if it refuses the value, the error names the change."""
+def _made(changes: Sequence[_Change], make: Callable[[], Any]) -> Any:
+    """The result of `make`; if it refuses the values, the error names the changes."""
     try:
         return make()
     except (ValueError, TypeError) as error:
-        raise ValueError(f"{change.argument}={change.text}: {error}") from error
+        told = " ".join(f"{change.argument}={change.text}" for change in changes)
+        raise ValueError(f"{told}: {error}") from error
 
 
 # Allowed kinds of a setting: a tuple of types, where list[X] and tuple[X, ...] hold others.
@@ -223,7 +257,7 @@ def _called(text: str, calls: list[str], rule: str, change: _Change, argument: s
         if key not in names or key in given:
             raise require.refuse(argument, f"give {name} {', '.join(names)} once", text)
         given[key] = _number(value, argument)
-    return _made(change, lambda: made(**given))
+    return _made([change], lambda: made(**given))
 
 
 def _items(text: str) -> list[str]:

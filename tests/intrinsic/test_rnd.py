@@ -235,7 +235,7 @@ def test_what_is_not_finite_is_refused_and_changes_nothing():
     before = rnd.state_dict()
     bad = batch.observations.copy()
     bad[0, BURN_IN + 1] = math.nan
-    with pytest.raises(NotFiniteError, match=r"^errors: .* after 1 updates \(seed 0\)"):
+    with pytest.raises(NotFiniteError, match=r"^errors: .* after 1 updates$"):
         rnd(batch._replace(observations=bad))
     assert_same(before, rnd.state_dict())
     handle = rnd.predictor[2].bias.register_hook(lambda gradient: gradient * math.nan)
@@ -497,6 +497,6 @@ def test_statistics_of_whitening_refuse_what_is_not_finite():
     batch = random_batch(shape=(6,))
     before = rnd.state_dict()
     batch.observations[0, BURN_IN + 1] = math.inf
-    with pytest.raises(NotFiniteError, match=r"^observations: .* after 0 updates \(seed 0\)"):
+    with pytest.raises(NotFiniteError, match=r"^observations: .* after 0 updates$"):
         rnd(batch)
     assert_same(before, rnd.state_dict())

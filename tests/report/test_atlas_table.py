@@ -7,6 +7,7 @@ import pytest
 
 from ezgreedy.cli import main
 from ezgreedy.report.atlas import atlas_from_json
+from ezgreedy.results.store import read_json
 from support.generated_runs import generated_atlas
 
 RESULTS = Path(__file__).parents[2] / "results" / "atari-exploration" / "summary.json"
@@ -118,7 +119,7 @@ def test_the_committed_results_make_an_atlas():
     ],
 )
 def test_a_damaged_atlas_is_refused_by_its_file(tmp_path, capsys, damage):
-    summary = json.loads(RESULTS.read_text(encoding="utf-8")) | {"figures": []}
+    summary = read_json(RESULTS) | {"figures": []}
     damage(summary["data"])
     place = tmp_path / "atari-exploration"
     place.mkdir()

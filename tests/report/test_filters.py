@@ -27,6 +27,7 @@ from ezgreedy.report.study import Study, read_study
 from ezgreedy.report.suite_scores import suite_scores
 from ezgreedy.results.runs import read_run
 from support.browser import Opened, hover_text, plots, until
+from support.edited_files import replace_text, without_checksums
 from support.generated_runs import AGENTS, generated_atlas, generated_runs
 
 ATLAS = "#atari-exploration-atlas"
@@ -296,6 +297,7 @@ def test_hostile_names_of_games_stay_words(tmp_path: Path) -> None:
     write_run(tmp_path / "run", [(0, 1.0)])
     config = tmp_path / "run" / "config.json"
     hostile = "</script><script>alert(1)</script>"
-    config.write_text(config.read_text().replace("minatar/breakout", hostile))
+    without_checksums(tmp_path / "run")
+    replace_text(config, "minatar/breakout", hostile)
     text = page(read_study(tmp_path))
     assert "<script>alert" not in text

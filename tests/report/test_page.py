@@ -2,7 +2,6 @@
 
 import base64
 import itertools
-import json
 import re
 import shutil
 import xml.etree.ElementTree as ET
@@ -20,6 +19,7 @@ from ezgreedy.findings.intervals import Interval
 from ezgreedy.report import wording
 from ezgreedy.report.study import departures, read_study
 from ezgreedy.results.store import write_json_atomically
+from support.edited_files import edit
 
 FIG1 = EXPERIMENT.id
 RESULTS = Path(__file__).parents[2] / "results"
@@ -191,9 +191,8 @@ def test_a_figure_for_a_phone_is_chosen_by_the_reader_s_width(tmp_path: Path) ->
     shutil.copytree(RESULTS / "ablation-readings", place)
     narrow = place / "readings_narrow.svg"
     narrow.write_bytes((place / "readings.svg").read_bytes().replace(b"<svg ", b"<svg id='n' ", 1))
-    summary = json.loads((place / "summary.json").read_text(encoding="utf-8"))
-    summary["figures"] = ["readings.svg", narrow.name]
-    write_json_atomically(place / "summary.json", summary)
+    figures = ["readings.svg", narrow.name]
+    edit(place / "summary.json", lambda summary: summary.update(figures=figures))
     text = page(read_study(tmp_path))
     (source,) = re.findall(r'<source media="\(max-width: 46rem\)" srcset="[^,]+,([^"]+)">', text)
     assert base64.b64decode(source) == narrow.read_bytes()
@@ -239,9 +238,7 @@ def test_a_run_that_is_not_the_default_says_so(tree: ET.Element) -> None:
 def test_long_lists_are_told_by_their_ends(tmp_path: Path) -> None:
     place = tmp_path / "atari-exploration"
     shutil.copytree(RESULTS / "atari-exploration", place)
-    summary = json.loads((place / "summary.json").read_text(encoding="utf-8"))
-    summary["settings"]["games"] = ["Freeway"]
-    write_json_atomically(place / "summary.json", summary)
+    edit(place / "summary.json", lambda summary: summary["settings"].update(games=["Freeway"]))
     (told,) = (words for words in departures(read_finding(place)) if words.startswith("games"))
     assert told == "games: ['Freeway'] instead of 57 values from Alien to Zaxxon"
 

@@ -51,6 +51,7 @@ ROOMS = [
     "demonstration",
     "playground",
     "experiments",
+    "inspection",
     "report",
     "commands",
     "cli",

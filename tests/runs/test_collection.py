@@ -11,6 +11,7 @@ from ezgreedy.results.runs import read_run
 from ezgreedy.results.store import read_results
 from ezgreedy.runs.collection import collect
 from ezgreedy.runs.run_loop import DriveOptions, train
+from support.edited_files import edit
 from support.small_runs import small_run
 from support.written_runs import write_run
 
@@ -36,6 +37,7 @@ def shortened(run, target, num_lines):
     shutil.copytree(run, target)
     lines = (run / "results.jsonl").read_bytes().splitlines(keepends=True)
     (target / "results.jsonl").write_bytes(b"".join(lines[:num_lines]))
+    edit(target / "status.json", lambda status: status.update(rows=num_lines))
     return target
 
 

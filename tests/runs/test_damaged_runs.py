@@ -1,6 +1,5 @@
 """Runs whose files were damaged, claimed twice, linked elsewhere or left by a crash."""
 
-import json
 import multiprocessing
 import os
 import shutil
@@ -16,6 +15,7 @@ from ezgreedy.runs.interruption import Interruption, StoppedAtOnce
 from ezgreedy.runs.run_directory import RunDirectory
 from ezgreedy.runs.run_loop import DriveOptions, resume, train
 from ezgreedy.runs.training import Training
+from support.edited_files import edit
 from support.small_runs import small_run
 
 context = multiprocessing.get_context("forkserver")
@@ -113,14 +113,11 @@ def test_deeply_nested_files_are_named_as_damaged(run, name, capsys):
 
 
 def test_a_value_of_the_wrong_type_names_its_file(run, capsys):
-    config = json.loads(run.config.read_text())
-    config["settings"]["lanes"] = "two"
-    run.config.write_text(json.dumps(config))
+    edit(run.config, lambda config: config["settings"].update(lanes="two"))
     assert main(["resume", str(run.path)]) == 2
     told = capsys.readouterr().err
     assert "config.json: lanes must be an int; got str 'two'" in told
-    config["settings"]["lanes"] = 100_000_000
-    run.config.write_text(json.dumps(config))
+    edit(run.config, lambda config: config["settings"].update(lanes=100_000_000))
     assert main(["resume", str(run.path)]) == 2
     assert "lanes must be at most" in capsys.readouterr().err
 

@@ -1,6 +1,5 @@
 """The device is not part of a run: one started on a GPU is evaluated and continued on a CPU."""
 
-import json
 import shutil
 from dataclasses import replace
 
@@ -12,6 +11,7 @@ from ezgreedy.runs.restored import restore
 from ezgreedy.runs.run_directory import RunDirectory
 from ezgreedy.runs.run_loop import DriveOptions, resume
 from ezgreedy.runs.training import Training
+from support.edited_files import edit
 from support.small_runs import small_run
 
 QUIET = DriveOptions(1e6, is_quiet=True)
@@ -33,9 +33,7 @@ def paused(directory, settings, num_steps=150):
 def on_a_gpu(directory, copy):
     """The same run as if it had been started on a GPU: its config.json says so."""
     shutil.copytree(directory, copy)
-    config = json.loads((copy / "config.json").read_text())
-    config["settings"]["device"] = "cuda"
-    (copy / "config.json").write_text(json.dumps(config))
+    edit(copy / "config.json", lambda config: config["settings"].update(device="cuda"))
     return copy
 
 
@@ -59,9 +57,7 @@ def test_checkpoints_of_one_device_are_those_of_all(tmp_path):
     run = paused(tmp_path / "run", replace(small_run(), device="cuda"))
     meta = next((run / "checkpoints").glob("checkpoint-*")) / "meta.json"
     assert '"device":"cuda"' in meta.read_text()  # as before, so that earlier versions read it
-    moved = json.loads((run / "config.json").read_text())
-    moved["settings"]["device"] = "cpu"
-    (run / "config.json").write_text(json.dumps(moved))
+    edit(run / "config.json", lambda config: config["settings"].update(device="cpu"))
     assert restore(run).settings.device == "cpu"
     assert resume(run, QUIET) == 0
 

@@ -1,6 +1,5 @@
 """What a finished run keeps: enough to evaluate and watch it, without the replay."""
 
-import json
 from dataclasses import replace
 
 import pytest
@@ -12,6 +11,7 @@ from ezgreedy.runs.evaluation import evaluate_agent
 from ezgreedy.runs.restored import restore
 from ezgreedy.runs.run_directory import RunDirectory
 from ezgreedy.runs.run_loop import DriveOptions, resume, train
+from support.edited_files import edit
 from support.small_runs import small_run
 
 QUIET = DriveOptions(1e6, is_quiet=True)
@@ -73,9 +73,7 @@ def test_killed_after_its_last_checkpoint_it_is_finished_by_resuming(both):
 
 def test_it_cannot_be_extended(both, capsys):
     run, _ = both
-    config = json.loads((run / "config.json").read_text())
-    config["settings"]["frames"] = 5000
-    (run / "config.json").write_text(json.dumps(config))
+    edit(run / "config.json", lambda config: config["settings"].update(frames=5000))
     before = size(run)
     assert main(["resume", str(run)]) == 2
     told = capsys.readouterr().err

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 from ezgreedy.agents.registry import run_of
-from ezgreedy.results.store import ResultLog
 from ezgreedy.runs.run_directory import RunDirectory
 from ezgreedy.runs.settings_codec import with_setting
 
@@ -31,7 +30,7 @@ def write_run(
             settings = replace(settings, **{name: value})
     place = RunDirectory(path)
     place.create(settings)
-    with ResultLog(place.results) as log:
+    with place.log() as log:
         for frames, episodes, mean, share in reports:
             record = {"kind": "training", "frames": frames, "episodes": episodes}
             record |= {} if mean is None else {"mean_return": mean}
@@ -41,4 +40,7 @@ def write_run(
                 {"kind": "evaluation", "frames": frames, "mean_return": score, "episodes": 2}
                 | {"returns": [score - 1.0, score + 1.0], "unfinished": [0.0]}
             )
+        rows = log.num_records
+    frames = max((score[0] for score in scores), default=0)
+    place.write_status("paused", rows=rows, frames=frames, frames_to_play=settings.frames)
     return path

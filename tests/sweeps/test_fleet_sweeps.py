@@ -24,10 +24,10 @@ from ezgreedy.fleet.session import LocalSession
 from ezgreedy.games.lanes import Lanes
 from ezgreedy.results.runs import run_directories
 from ezgreedy.results.store import read_results
+from ezgreedy.runs.memory import PROCESS_BYTES, memory_bytes
 from ezgreedy.runs.run_directory import RunDirectory
 from ezgreedy.sweeps import fleets
 from ezgreedy.sweeps.definitions import find, members
-from ezgreedy.sweeps.forecast import PROCESS_BYTES, memory_bytes
 from ezgreedy.sweeps.placement import Demand
 from ezgreedy.sweeps.sweep_directory import SweepDirectory
 from support.small_runs import small_sequence_run

@@ -5,8 +5,8 @@ import sys
 import pytest
 
 from ezgreedy.agents.registry import run_of
+from ezgreedy.runs.memory import memory_bytes
 from ezgreedy.runs.settings_codec import with_setting
-from ezgreedy.sweeps.forecast import memory_bytes
 from support.peaks import peak
 
 CHANGES = {
@@ -28,7 +28,7 @@ CHANGES = {
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="peaks are read as Linux counts them")
 @pytest.mark.parametrize("agent", CHANGES)
-def test_the_peak_of_a_small_run_is_within_a_tenth_of_its_forecast(agent, tmp_path):
+def test_the_forecast_of_a_small_run_is_its_peak_or_up_to_a_tenth_more(agent, tmp_path):
     settings = run_of(agent, "laptop", "minatar/breakout")
     command = ["train", agent, "--game", "minatar/breakout"]
     command += ["--scale", "laptop", "--out", str(tmp_path / "run"), "--quiet"]
@@ -39,4 +39,5 @@ def test_the_peak_of_a_small_run_is_within_a_tenth_of_its_forecast(agent, tmp_pa
         command += ["--set", f"{name}={value}"]
     peak(command)  # the first may compile, which takes more
     (tmp_path / "run").rename(tmp_path / "first")
-    assert memory_bytes(settings, (4, 10, 10)) == pytest.approx(peak(command), rel=0.1)
+    share = memory_bytes(settings, (4, 10, 10)) / peak(command)
+    assert 1.0 <= share <= 1.1, share

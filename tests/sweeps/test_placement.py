@@ -6,8 +6,8 @@ import pytest
 
 from ezgreedy.cli import main
 from ezgreedy.packages import install_command
+from ezgreedy.runs.memory import memory_bytes
 from ezgreedy.runs.settings_codec import with_setting
-from ezgreedy.sweeps.forecast import memory_bytes
 from ezgreedy.sweeps.placement import Demand, Node, Share, lacking, num_places, require_place
 from support.small_runs import small_run
 

@@ -32,6 +32,7 @@ from ezgreedy.sweeps.sweep_directory import (
     code_version,
 )
 from support import faults
+from support.edited_files import replace_text
 from support.processes import with_environment
 
 SMALL = [
@@ -84,7 +85,7 @@ def finished(tmp_path_factory):
 def test_runs_keep_the_names_that_earlier_versions_gave_them(sweep, game, agent, known):
     """Otherwise a sweep that was begun with one version would start over with the next."""
     chosen = replace(find(sweep), games=(game,), agents=(agent,), num_seeds=1)
-    assert [member.id for member in members(chosen)] == [known]
+    assert [member.id for member in members(chosen, has_earlier_streams=True)] == [known]
 
 
 def test_sweeps_have_the_runs_of_the_paper():
@@ -158,7 +159,7 @@ def test_more_games_join_and_the_finished_stay(finished, capsys):
 def test_other_code_is_told_and_recorded_for_each_run(finished, capsys):
     file = finished / "sweep.json"
     text = file.read_text()
-    file.write_text(text.replace(code_version(), "0.0.9+old"))
+    replace_text(file, code_version(), "0.0.9+old")
     assert sweep(finished, *BREAKOUT) == 0
     assert "warning: the code has changed since" in capsys.readouterr().err
     assert "0.0.9+old" in file.read_text()
@@ -172,7 +173,7 @@ def test_runs_that_a_command_does_not_ask_for_are_told_apart(finished, tmp_path,
     found = json.loads(file.read_text())
     name = next(name for name in found["runs"] if "breakout_rainbow-ez_seed0" in name)
     old = f"{name.rpartition('_')[0]}_0123456789ab"  # as if by other defaults
-    file.write_text(file.read_text().replace(name, old))
+    replace_text(file, name, old)
     run = RunDirectory(out / "runs" / name)
     run.write_status("paused", frames=100, frames_per_second=50.0)
     run.path.rename(out / "runs" / old)
@@ -281,9 +282,8 @@ def test_whether_a_run_on_another_machine_goes_on_is_told_by_its_lock(tmp_path):
         place.begin(run)
         directory = place.run(run.id)
         directory.write_status("running", frames=100)
-        text = directory.status_file.read_text()
         assert place.state(run.id).state == "running"  # by this process
-        directory.status_file.write_text(text.replace(socket.gethostname(), "elsewhere"))
+        replace_text(directory.status_file, socket.gethostname(), "elsewhere")
         assert place.state(run.id).state == PENDING
         with ResultLog(directory.results):
             assert place.state(run.id).state == "running"
@@ -459,7 +459,8 @@ def test_a_costly_sweep_is_not_begun_where_nobody_can_be_asked(tmp_path, monkeyp
 
 
 def test_runs_keep_their_ids_when_a_setting_is_added():
-    (run, *_) = [run for run in members(find("minatar")) if run.settings.agent.name == "r2d2"]
+    runs = members(find("minatar"), has_earlier_streams=True)
+    (run, *_) = [run for run in runs if run.settings.agent.name == "r2d2"]
     assert run.id == "minatar-asterix_r2d2_seed0_d36eab9cc04a"  # before there was such a setting
     agent = replace(run.settings.agent, replay_bytes_per_observation=800)
     assert run_id(replace(run.settings, agent=agent)) != run.id

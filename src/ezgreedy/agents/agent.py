@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
@@ -136,15 +136,23 @@ class AgentSettings(ABC):
         """Names of the scales that `at_scale` accepts."""
         return tuple(self.scale_table())
 
-    def at_scale(self, scale: str, game: str) -> "RunSettings":
+    def at_scale(
+        self, scale: str, game: str, *, has_earlier_streams: bool = False
+    ) -> "RunSettings":
         """Settings of a complete run of this agent.
+
+        Its random streams depend on the game and the agent too, so that runs with one seed have
+        nothing in common; `replace(settings, streams="paired")` pairs them.
 
         Args:
             scale: one of `scales`.
             game: full name of the game.
+            has_earlier_streams: whether streams are as in earlier versions, where those of most
+                scales depended on the seed only: for sweeps that were begun then.
         """
         require.one_of("--scale", scale, self.scales)
-        return self.scale_table()[scale](self, game)
+        settings = self.scale_table()[scale](self, game)
+        return settings if has_earlier_streams else replace(settings, streams="separate")
 
     @abstractmethod
     def build(self, spec: GameSpec, *, lanes: int, seed: int, device: str = "cpu") -> Agent:

@@ -38,14 +38,21 @@ def agent(name: str) -> AgentSettings:
     return known[name]
 
 
-def run_of(name: str, scale: str, game: str) -> RunSettings:
-    """The settings of a run, from the names of an agent, a scale and a game."""
+def run_of(name: str, scale: str, game: str, *, has_earlier_streams: bool = False) -> RunSettings:
+    """The settings of a run, from the names of an agent, a scale and a game.
+
+    Args:
+        name: name of the agent.
+        scale: name of the scale.
+        game: full name of the game.
+        has_earlier_streams: see `AgentSettings.at_scale`.
+    """
     settings = agent(name)
     if scale in scales() and scale not in settings.scales:
         others = [one.name for one in agents().values() if scale in one.scales]
         rule = f"be {' or '.join(settings.scales)} for {name} ({scale} is for {', '.join(others)})"
         raise require.refuse("--scale", rule, scale)
-    return settings.at_scale(scale, game)
+    return settings.at_scale(scale, game, has_earlier_streams=has_earlier_streams)
 
 
 def scales() -> tuple[str, ...]:

@@ -66,7 +66,8 @@ class RunSettings:
         frames: length in emulator frames, over all lanes.
         seed: random seed, any non-negative int.
         streams: "separate" if random streams also depend on the game and the agent's name, so that
-            runs with one seed have nothing in common; "paired" if they depend on the seed only.
+            runs with one seed have nothing in common, as those of `AgentSettings.at_scale`;
+            "paired" if they depend on the seed only, as in runs that do not record it.
         lanes: environments played in parallel. The paper has one for Rainbow, and for R2D2 a fleet
             of 320, over which ε falls from lane to lane.
         protocol: presentation of the game.

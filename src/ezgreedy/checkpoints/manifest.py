@@ -117,6 +117,14 @@ def read_manifest(
     return manifest
 
 
+def read_identity(path: Path) -> dict[str, Any]:
+    """The identity of the run that an intact checkpoint belongs to, whichever it is."""
+    identity = _contents(path).get("identity")
+    if not isinstance(identity, dict):
+        raise DamagedError(path, "has no identity")
+    return identity
+
+
 def _contents(path: Path) -> dict[str, Any]:
     data = read_small(path, MOST_BYTES)
     body = data[len(_START) + _HEX + len(_MIDDLE) : -len(_END)]

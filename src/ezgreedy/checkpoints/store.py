@@ -157,6 +157,36 @@ class Checkpoints:
         return None
 
     @property
+    def steps(self) -> list[int]:
+        """The steps of all checkpoints on disk, damaged ones included, in order."""
+        return self._steps()
+
+    def path_of(self, step: int) -> Path:
+        """The directory of a checkpoint."""
+        return self._path(step)
+
+    def verified(self, step: int) -> dict[str, Any]:
+        """The state of a checkpoint without its rings, after all its files have been verified.
+
+        Unlike `load`, needs no memory for rings. Raises DamagedError for a damaged checkpoint, and
+        ValueError for one of another run or a newer version.
+        """
+        manifest = self._manifest(step)
+        for name, digest in manifest.files.items():
+            if is_segment_name(name):  # arrays are read with the state
+                path = self._segments / name
+                durable.read_verified(path, digest, durable.scratch(digest.size))
+        return self._state(manifest, self._path(step), reads_tails=False)
+
+    def segments_of(self, step: int) -> set[Path]:
+        """The shared files of a checkpoint; empty if it does not say which."""
+        try:
+            names = self._manifest(step).files
+        except (DamagedError, ValueError):
+            return set()
+        return {self._segments / name for name in names if is_segment_name(name)}
+
+    @property
     def _segments(self) -> Path:
         return self.directory / SEGMENTS
 

@@ -3,6 +3,7 @@
 import argparse
 from pathlib import Path
 
+from ezgreedy.commands.unverified import tell_unverified
 from ezgreedy.packages import require_installed
 
 # Listed here so that `--help` needs only NumPy; a test checks the list against the registry.
@@ -36,6 +37,7 @@ def _judge(parsed: argparse.Namespace) -> int:
     from ezgreedy.experiments.run_study import find, judge
 
     summary, num_runs = judge(find(parsed.study), parsed.runs, parsed.out)
+    tell_unverified(parsed.runs)
     print(f"{num_runs} runs, {len(summary.claims)} claims")
     for claim in summary.claims:
         print(f"{claim.verdict or 'no verdict'}: {claim.claim}")

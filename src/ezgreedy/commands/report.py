@@ -5,6 +5,7 @@ from pathlib import Path
 
 from ezgreedy import requirements as require
 from ezgreedy.commands.targets import check_target, write_pages
+from ezgreedy.commands.unverified import tell_unverified
 from ezgreedy.packages import require_installed
 
 _PAGE_NAME = "report.html"
@@ -55,6 +56,7 @@ def _report(parsed: argparse.Namespace) -> int:
     from ezgreedy.report import study
 
     found = study.read_study(*parsed.out)
+    tell_unverified(parsed.out)
     texts: dict[Path, str] = {}
     if parsed.markdown is not None:
         from ezgreedy.report import markdown

@@ -58,7 +58,13 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     sweep.add_argument("--out", type=Path, metavar="DIR", help="directory of the sweep")
     sweep.add_argument("--games", metavar="A,B", help="games, instead of the sweep's")
     sweep.add_argument("--agents", metavar="A,B", help="agents, instead of the sweep's")
-    sweep.add_argument("--seeds", type=int, metavar="N", help="number of seeds (0 to N - 1)")
+    sweep.add_argument(
+        "--seeds",
+        type=int,
+        metavar="N",
+        help="number of seeds (0 to N - 1); random streams also depend on game and agent, unless "
+        "--set streams=paired",
+    )
     sweep.add_argument(
         "--frames", type=whole_number, metavar="N", help="emulator frames of each run"
     )
@@ -177,9 +183,10 @@ def _sweep(parsed: argparse.Namespace) -> int:
     require.number("--probe-seconds", parsed.probe_seconds, 0.0)
     sweep = _asked(parsed)
     note_missing_scores(sweep.scale, sweep.games)
-    runs = members(sweep, parsed.changes)
     place = SweepDirectory(parsed.out)
     place.check(sweep, parsed.changes)
+    runs = members(sweep, parsed.changes, has_earlier_streams=place.has_earlier_streams)
+    place.require_writable()
     shapes = forecast.frame_shapes(runs)  # refuses games that do not exist
     fleet = _fleet(parsed, sweep)
     _require_alike(place, runs, are_fleets=fleet is not None)

@@ -4,15 +4,18 @@ import argparse
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ezgreedy import requirements as require
 from ezgreedy.agents.registry import agents, scales
 from ezgreedy.commands.imports import add_import_option
 from ezgreedy.commands.parsing import whole_number
 from ezgreedy.games.registry import families, full_name
-from ezgreedy.named_settings import HOW_TO_SET, split_change
+from ezgreedy.named_settings import HOW_TO_SET
 from ezgreedy.packages import require_installed
+
+if TYPE_CHECKING:
+    from ezgreedy.agents.run_settings import RunSettings
 
 _NEEDED = ("torch", "ale_py", "numba", "rich", "safetensors", "tensorboardX", "zstandard")
 
@@ -48,7 +51,13 @@ def add_parsers(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
         metavar="N",
         help="emulator frames to play (default: the scale's)",
     )
-    train.add_argument("--seed", type=int, default=0, help="random seed (default: 0)")
+    train.add_argument(
+        "--seed",
+        type=int,
+        default=0,
+        help="random seed; random streams also depend on game and agent, unless --set "
+        "streams=paired (default: 0)",
+    )
     train.add_argument(
         "--scale",
         choices=scales(),
@@ -224,9 +233,18 @@ def _train(parsed: argparse.Namespace) -> int:
     note_missing_scores(parsed.scale, [parsed.game])
     for name in changes | ({"lanes_per_actor": 0} if parsed.lanes_per_actor is not None else {}):
         raise ValueError(f"--{name.replace('_', '-')} must come with --engine ray")
+    settings = _settings(parsed)
+    _require_memory(settings)
     from ezgreedy.runs.run_loop import train
 
-    return train(parsed.out, _settings(parsed), _options(parsed))
+    return train(parsed.out, settings, _options(parsed))
+
+
+def _require_memory(settings: "RunSettings") -> None:
+    """Refuses a run that does not fit, before PyTorch is loaded or a lane is built."""
+    from ezgreedy.runs.memory import require_enough
+
+    require_enough(settings)
 
 
 def _resume(parsed: argparse.Namespace) -> int:
@@ -265,7 +283,7 @@ def _fleet_changes(parsed: argparse.Namespace) -> dict[str, Any]:
 
 def _settings(parsed: argparse.Namespace) -> Any:
     from ezgreedy.agents.registry import run_of
-    from ezgreedy.runs.settings_codec import with_setting
+    from ezgreedy.runs.settings_codec import with_settings
 
     whole = run_of(parsed.agent, parsed.scale, parsed.game)
     settings = replace(whole, seed=parsed.seed)
@@ -273,8 +291,7 @@ def _settings(parsed: argparse.Namespace) -> Any:
         settings = replace(settings, frames=parsed.frames)
     if parsed.device is not None:
         settings = replace(settings, device=parsed.device)
-    for change in parsed.changes:
-        settings = with_setting(settings, *split_change(change))
+    settings = with_settings(settings, parsed.changes)
     if not parsed.quiet:
         _note_shortened(settings, whole.frames)
     return settings

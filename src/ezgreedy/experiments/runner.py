@@ -20,7 +20,7 @@ from ezgreedy.experiments.experiment import Cell, Experiment, Record, Scale, Set
 from ezgreedy.experiments.workers import Job, Outcome, WorkerDied, Workers
 from ezgreedy.findings.claims import Number, Summary, Table
 from ezgreedy.findings.finding import Finding, write_finding
-from ezgreedy.named_settings import split_change, with_change
+from ezgreedy.named_settings import with_changes
 from ezgreedy.results.store import (
     DRAFT_SUFFIX,
     ResultLog,
@@ -38,7 +38,7 @@ _FAILURES_TOLD = 10
 _NUMBERS_COMPARED = 3  # of a claim that does not name its key numbers
 
 # Settings of earlier results that no job ever depended on.
-_RETIRED = ("bootstrap_seed",)
+RETIRED = ("bootstrap_seed",)
 
 
 @dataclass(frozen=True)
@@ -129,8 +129,7 @@ def prepared(experiment: Experiment, plan: Plan) -> PlannedRun:
     """Checks that an experiment can start or continue as planned; writes nothing."""
     experiment.check_installed()
     settings = experiment.settings_at(plan.scale)
-    for change in plan.changes:
-        settings = with_change(settings, *split_change(change), {}, experiment.id)
+    settings = with_changes(settings, plan.changes, {}, experiment.id)
     run = PlannedRun(
         experiment=experiment,
         settings=settings,
@@ -204,7 +203,7 @@ def _stored_identity(directory: Path) -> dict[str, Any]:
 def _check_identity(run: PlannedRun) -> None:
     """A run is continued only with the settings it was started with."""
     before, now = _stored_identity(run.directory), run.identity
-    retired = [name for name in _RETIRED if name not in now["settings"]]
+    retired = [name for name in RETIRED if name not in now["settings"]]
     difference = _difference(
         {
             "version": before["version"],
@@ -230,7 +229,7 @@ def _carried_out(run: PlannedRun, workers: Workers, report: ProgressBar) -> bool
     """Runs the rest of an experiment and concludes it; returns whether that succeeded."""
     run.directory.mkdir(parents=True, exist_ok=True)
     if not run.finished:
-        write_json_atomically(run.directory / SETTINGS_FILE, run.identity)
+        write_json_atomically(run.directory / SETTINGS_FILE, run.identity, seals=True)
     jobs = run.jobs
     num_jobs = len(run.cells) * run.num_seeds
     num_done = num_jobs - len(jobs)

@@ -110,6 +110,7 @@ def write_finding(finding: Finding, directory: Path) -> None:
             "figures": [str(file.relative_to(directory)) for file in finding.figures],
             "data": {**({_BLOCKS: blocks} if blocks else {}), **finding.data},
         },
+        seals=True,
     )
 
 

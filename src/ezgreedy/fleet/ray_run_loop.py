@@ -188,4 +188,4 @@ def _drive(
 def write_engine(place: RunDirectory, fleet: FleetSettings) -> None:
     """Marks the run in a directory as one on Ray, and says how it is spread."""
     said = {name: getattr(fleet, name) for name in (*_KEPT, *_KEPT_SINCE)}
-    write_json_atomically(place.path / ENGINE_FILE, {"engine": "ray", **said})
+    write_json_atomically(place.path / ENGINE_FILE, {"engine": "ray", **said}, seals=True)

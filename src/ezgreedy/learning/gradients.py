@@ -12,11 +12,11 @@ class NotFiniteError(ArithmeticError):
     Args:
         site: where it was found.
         step: number of updates before it.
-        seed: the learner's seed.
+        seed: the learner's seed. A run derives it from its own, which its message gives instead.
     """
 
     def __init__(self, site: str, step: int, seed: int) -> None:
-        super().__init__(f"{site}: NaN or infinity after {step} updates (seed {seed})")
+        super().__init__(f"{site}: NaN or infinity after {step} updates")
         self.site, self.step, self.seed = site, step, seed
 
     def __reduce__(self) -> tuple[type["NotFiniteError"], tuple[str, int, int]]:

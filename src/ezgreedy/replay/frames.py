@@ -6,9 +6,7 @@ reaches back past the start of its episode, where it is padded with zeros, nor p
 which its lane overwrites the oldest frames.
 """
 
-import os
 from math import prod
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +15,7 @@ from numpy.typing import NDArray
 from ezgreedy import requirements as require
 from ezgreedy.checkpoints.append_only_ring import AppendOnlyRing
 from ezgreedy.compilation import jit, jit_borrowing
+from ezgreedy.replay.available_memory import available_bytes
 from ezgreedy.requirements import IntArray
 from ezgreedy.units import size
 
@@ -194,27 +193,6 @@ def _copy(source: ByteArray, target: ByteArray) -> None:
 def required_bytes(capacity: int, frame_shape: tuple[int, ...]) -> int:
     """Memory for a replay of this capacity: frames and everything stored with them."""
     return capacity * (prod(frame_shape) + _BYTES_BESIDE_FRAME)
-
-
-def available_bytes() -> int:
-    """Memory still available: the machine's, or the part that a container leaves of it."""
-    available = _machine_bytes()
-    control_group = Path("/sys/fs/cgroup")
-    try:
-        limit = int((control_group / "memory.max").read_text())
-        used = int((control_group / "memory.current").read_text())
-    except (OSError, ValueError):  # no such group, or no limit: the file then says "max"
-        return available
-    return min(available, max(limit - used, 0))
-
-
-def _machine_bytes() -> int:
-    try:
-        lines = Path("/proc/meminfo").read_text().splitlines()
-    except OSError:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    fields = dict(line.split(":", 1) for line in lines)
-    return int(fields["MemAvailable"].split()[0]) * 1024
 
 
 def require_memory(

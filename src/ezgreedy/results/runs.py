@@ -5,6 +5,7 @@ hold config.json and results.jsonl. Reading them needs neither agents nor networ
 be redrawn where nothing can be trained.
 """
 
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,9 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from ezgreedy import requirements as require
-from ezgreedy.results.store import read_json, read_results
+from ezgreedy.results.store import IntactPart, intact_part, read_json, read_sealed
 
 CONFIG_FILE, RESULTS_FILE, MANIFEST_FILE = "config.json", "results.jsonl", "manifest.json"
+STATUS_FILE = "status.json"
 # In the directory of a run on Ray: the numbers of its processes.
 ENGINE_FILE = "engine.json"
 # Marks a directory made by `ezgreedy collect`.
@@ -22,6 +24,8 @@ COLLECTION_FILE = "collection.json"
 # Marks a directory made by `ezgreedy sweep`, next to the directory of its runs.
 SWEEP_FILE, SWEEP_RUNS = "sweep.json", "runs"
 
+# Settings that may change while a run goes on: it is extended, or moves to another device.
+CHANGEABLE = ("frames", "device")
 # Settings that do not affect learning: runs that differ only in these are one run.
 NO_IDENTITY = ("frames", "device", "threads")
 # Settings that may differ between games: the length of episodes decides how often, and for how
@@ -64,6 +68,7 @@ class Run:
         scores: evaluations, in order.
         reports: reports on training, in order.
         manifest: manifest of a collected run; empty for others.
+        unverified: what cannot be verified, because an earlier version made the run.
     """
 
     path: Path
@@ -72,6 +77,7 @@ class Run:
     scores: Sequence[Score]
     reports: Sequence[Report]
     manifest: Mapping[str, Any]
+    unverified: Sequence[str] = ()
 
     @property
     def game(self) -> str:
@@ -189,28 +195,104 @@ def not_begun(source: Path) -> dict[str, list[tuple[str, int]]]:
     return absent
 
 
+def run_name(settings: Mapping[str, Any]) -> str:
+    """The name that every row of a run's results has: a digest of what makes it this run."""
+    kept = {name: value for name, value in settings.items() if name not in CHANGEABLE}
+    text = json.dumps(kept, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()[:16]
+
+
 def read_run(directory: Path) -> Run:
-    """Reads a run, finished or not; refuses a damaged one, naming the file."""
-    config = read_mapping(directory / CONFIG_FILE)
-    settings: Any = config.get("settings")
-    if not _is_of_run(settings):
-        raise ValueError(f"{directory / CONFIG_FILE} was not made by ezgreedy train")
+    """Reads a run, finished or not.
+
+    Refuses a damaged one, naming the file: changed settings, rows that are damaged, missing or of
+    another run.
+    """
+    config, is_sealed = read_config(directory)
+    settings = config["settings"]
     path = directory / RESULTS_FILE
-    records = read_results(path) if path.exists() else []
-    manifest = directory / MANIFEST_FILE
+    manifest_path = directory / MANIFEST_FILE
+    manifest = read_mapping(manifest_path) if manifest_path.exists() else {}
+    if manifest.get("settings", run_name(settings)) != run_name(settings):
+        raise ValueError(f"{manifest_path} is of a run with settings other than {CONFIG_FILE}")
+    intact, counted = _rows(directory, run_name(settings))
+    doubts = (is_sealed or "settings" in manifest, intact.names_run, counted is not None)
     try:
         return Run(
             path=directory,
             settings=settings,
             version=str(config.get("ezgreedy", "")),
-            scores=[_score(record) for record in records if record["kind"] == "evaluation"],
-            reports=[_report(record) for record in records if record["kind"] == "training"],
-            manifest=read_mapping(manifest) if manifest.exists() else {},
+            scores=[_score(row) for row in intact.records if row["kind"] == "evaluation"],
+            reports=[_report(row) for row in intact.records if row["kind"] == "training"],
+            manifest=manifest,
+            unverified=[what for what, known in zip(_DOUBTS, doubts, strict=True) if not known],
         )
     except KeyError as error:
         raise ValueError(f"{path} does not hold a run's results: no {error.args[0]!r}") from error
     except TypeError as error:
         raise ValueError(f"{path} does not hold a run's results: {error}") from error
+
+
+# What may be unknown of a run made by an earlier version.
+_DOUBTS = ("settings", "to which run its rows belong", "number of rows")
+
+
+def read_config(directory: Path) -> tuple[dict[str, Any], bool]:
+    """The contents of a run's config.json, and whether it has a checksum."""
+    path = directory / CONFIG_FILE
+    config, is_sealed = read_sealed(path)
+    if not isinstance(config, dict):
+        raise ValueError(f"{path} is damaged: not a mapping")
+    if not _is_of_run(config.get("settings")):
+        raise ValueError(f"{path} was not made by ezgreedy train")
+    return config, is_sealed
+
+
+def unverified_runs(runs: Sequence[Run]) -> str:
+    """A sentence about runs that cannot be verified; "" if there are none."""
+    old = [run for run in runs if run.unverified]
+    if not old:
+        return ""
+    what = ", ".join(what for what in _DOUBTS if any(what in run.unverified for run in old))
+    return (
+        f"{len(old)} of {len(runs)} runs were made or collected before files had checksums and "
+        f"cannot be verified ({what})"
+    )
+
+
+def _rows(directory: Path, name: str) -> tuple[IntactPart, int | None]:
+    """The rows of a run, and their recorded number; refuses damaged and missing ones."""
+    counted = _num_rows(directory)
+    while True:
+        intact = _intact_rows(directory / RESULTS_FILE, name)
+        if counted is None or len(intact.records) >= counted:
+            return intact, counted
+        # A run that goes on may have returned to an older checkpoint in the meantime.
+        before, counted = counted, _num_rows(directory)
+        if counted == before:
+            raise ValueError(
+                f"{directory / RESULTS_FILE} has lost rows: {len(intact.records)} of {counted} are "
+                "there"
+            )
+
+
+def _intact_rows(path: Path, name: str) -> IntactPart:
+    if not path.exists():
+        return IntactPart([], 0, None, True)
+    intact = intact_part(path, name)
+    if intact.damage:
+        raise ValueError(intact.damage)
+    return intact
+
+
+def _num_rows(directory: Path) -> int | None:
+    """The least number of rows that a run or its copy must have; None if it is not recorded."""
+    for file in (MANIFEST_FILE, STATUS_FILE):
+        path = directory / file
+        if path.exists():
+            rows = read_mapping(path).get("rows")
+            return None if rows is None else require.integer(f"rows in {path}", rows, least=0)
+    return None
 
 
 def read_mapping(path: Path) -> dict[str, Any]:

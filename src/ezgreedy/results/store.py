@@ -2,8 +2,10 @@
 
 Each record is one line, written by one system call, with its number and a checksum. A process
 killed while writing leaves at most an unfinished last line, which readers drop and the next writer
-removes; damage anywhere else is an error with file and line number, and is never skipped. Files are
-read only if they are regular ones: a pipe in the place of one would be waited for without end.
+removes; damage anywhere else is an error with file and line number, and is never skipped. The
+records of a training run also name their run, so that those of another cannot stand in for them.
+Files are read only if they are regular ones: a pipe in the place of one would be waited for without
+end.
 """
 
 import errno
@@ -18,14 +20,15 @@ import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, NamedTuple
 
 from ezgreedy import requirements as require
+from ezgreedy.results.sealed import Contents, unsealed, with_seal
 
 DRAFT_SUFFIX = ".draft"
 DAMAGED_SUFFIX = ".damaged"
 
-_OWN_KEYS = ("seq", "crc")
+_OWN_KEYS = ("seq", "crc", "run")
 # A line break cannot occur within a JSON string, so this finds nothing inside one.
 _ROW_OF_NUMBERS = re.compile(r'\[\n[^\[\]{}"]*\]')
 _log = logging.getLogger(__name__)
@@ -48,17 +51,22 @@ class ResultLog:
         path: path of the file, created if there is none; its directory must exist.
         tolerates_damage: whether to open a file with damaged lines, which `rewind` must remove
             before anything is appended.
+        run: name of the run in every record; None for results of something else, and for runs of
+            versions that did not write it.
     """
 
-    def __init__(self, path: Path, *, tolerates_damage: bool = False) -> None:
-        self.path = Path(path)
+    def __init__(
+        self, path: Path, *, tolerates_damage: bool = False, run: str | None = None
+    ) -> None:
+        self.path, self._run = Path(path), run
         self._file = _opened_to_write(self.path)
         try:
             self._lock()
-            records, self._end, self.damage = _intact_part(self.path, self._contents())
+            intact = _intact_part(self.path, self._contents(), run)
+            self._end, self.damage = intact.end, intact.damage
             if self.damage and not tolerates_damage:
                 raise ValueError(self.damage)
-            self.num_records = len(records)
+            self.num_records = len(intact.records)
         except BaseException:
             os.close(self._file)
             raise
@@ -67,7 +75,7 @@ class ResultLog:
         """Appends one record: a mapping that JSON keeps unchanged, so without NaN and tuples."""
         if self.damage:
             raise ValueError(self.damage)
-        line = _line(_checked(record), self.num_records)
+        line = _line(_checked(record), self.num_records, self._run)
         if os.fstat(self._file).st_size > self._end:
             os.ftruncate(self._file, self._end)  # an unfinished line
         written = os.write(self._file, line)
@@ -82,6 +90,10 @@ class ResultLog:
     def offset(self) -> int:
         """Size of the intact part in bytes, after which the next record starts."""
         return self._end
+
+    def num_records_before(self, offset: int) -> int:
+        """Number of records in the first `offset` bytes."""
+        return self._contents().count(b"\n", 0, offset)
 
     def rewind(self, offset: int) -> None:
         """Removes everything after an earlier `offset`, which a resumed run will write again.
@@ -130,26 +142,51 @@ class ResultLog:
         self.close()
 
 
-def read_results(path: Path) -> list[dict[str, Any]]:
+class IntactPart(NamedTuple):
+    """The records before the first damaged line."""
+
+    records: list[dict[str, Any]]
+    end: int  # their length in bytes
+    damage: str | None  # what is wrong with the next line; None if there is nothing
+    names_run: bool  # whether every record names its run
+
+
+def read_results(path: Path, run: str | None = None) -> list[dict[str, Any]]:
     """All finished records of a file, in order.
 
     An unfinished last line is dropped with a logged warning; nothing is changed on disk.
+
+    Args:
+        path: the file.
+        run: name of the run that its records must not contradict; None for any.
     """
+    found = intact_part(path, run)
+    if found.damage:
+        raise ValueError(found.damage)
+    return found.records
+
+
+def intact_part(path: Path, run: str | None = None) -> IntactPart:
+    """The finished records of a file up to the first damaged line; see `read_results`."""
     data = _read_regular(Path(path))
     if _finished_length(data) < len(data):
         _log.warning("%s ends in an unfinished line, which is ignored", path)
-    records, _, damage = _intact_part(Path(path), data)
-    if damage:
-        raise ValueError(damage)
-    return records
+    return _intact_part(Path(path), data, run)
 
 
 def read_json(path: Path) -> Any:
-    """The contents of a JSON file; refuses anything else, naming the file."""
+    """The contents of a JSON file; refuses anything else, and a broken seal, naming the file."""
+    return read_sealed(path).data
+
+
+def read_sealed(path: Path) -> Contents:
+    """The same, and whether the file is sealed; those of earlier versions are not."""
+    raw = _read_regular(path)
     try:
-        return json.loads(_read_regular(path))
+        data = json.loads(raw)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{path} is damaged: not JSON") from error
+    return unsealed(path, raw, data)
 
 
 def _read_regular(path: Path) -> bytes:
@@ -178,22 +215,28 @@ def _opened_to_write(path: Path) -> int:
     return file
 
 
-def write_json_atomically(path: Path, data: Any) -> None:
+def write_json_atomically(path: Path, data: Any, *, seals: bool = False) -> None:
     """Replaces a JSON file atomically: a crash leaves the old file or the new one.
 
     It may also leave a hidden file that ends in DRAFT_SUFFIX, which can be ignored.
+
+    Args:
+        path: the file.
+        data: its new contents.
+        seals: whether to begin with a checksum, so that no later change goes unseen; the data is
+            then a mapping with at least one entry.
     """
     text = json.dumps(_finite(Path(path).name, data), indent=2, ensure_ascii=False, allow_nan=False)
-    text = _ROW_OF_NUMBERS.sub(lambda row: " ".join(row.group().split()), text)
-    write_text_atomically(path, text + "\n")
+    text = _ROW_OF_NUMBERS.sub(lambda row: " ".join(row.group().split()), text) + "\n"
+    write_text_atomically(path, with_seal(text) if seals else text)
 
 
 def create_json(path: Path, data: Any) -> None:
-    """Writes a new JSON file as a whole; raises FileExistsError if there is one, from anybody."""
+    """Writes a new sealed file as a whole; raises FileExistsError if there is one, from anybody."""
     path = Path(path)
     draft = path.with_name(f".{path.name}.{os.getpid()}.new{DRAFT_SUFFIX}")
     try:
-        write_json_atomically(draft, data)
+        write_json_atomically(draft, data, seals=True)
         os.link(draft, path)  # unlike a rename, refused if the name is taken
     finally:
         draft.unlink(missing_ok=True)
@@ -218,20 +261,25 @@ def _finished_length(data: bytes) -> int:
     return data.rfind(b"\n") + 1
 
 
-def _intact_part(path: Path, data: bytes) -> tuple[list[dict[str, Any]], int, str | None]:
-    """The records before the first damaged line, their length in bytes, and what is wrong there."""
+def _intact_part(path: Path, data: bytes, run: str | None) -> IntactPart:
     records: list[dict[str, Any]] = []
-    end = 0
+    end, names_run = 0, True
     for number, line in enumerate(data[: _finished_length(data)].split(b"\n")[:-1]):
         try:
-            records.append(_record(path, number, line))
+            record, named = _record(path, number, line)
+            if run is not None and named not in (None, run):
+                settings = "its settings are not those of config.json"
+                raise ValueError(f"{path}, line {number + 1}: of another run ({settings})")
         except ValueError as error:
-            return records, end, str(error)
+            return IntactPart(records, end, str(error), names_run)
+        records.append(record)
+        names_run = names_run and named is not None
         end += len(line) + 1
-    return records, end, None
+    return IntactPart(records, end, None, names_run)
 
 
-def _record(path: Path, number: int, line: bytes) -> dict[str, Any]:
+def _record(path: Path, number: int, line: bytes) -> tuple[dict[str, Any], str | None]:
+    """A record and the run that it names."""
     place = f"{path}, line {number + 1}"
     try:
         record = json.loads(line)
@@ -239,20 +287,22 @@ def _record(path: Path, number: int, line: bytes) -> dict[str, Any]:
         raise ValueError(f"{place}: damaged, not JSON") from error
     if not isinstance(record, dict):
         raise ValueError(f"{place}: damaged, not a record")
+    run = record.get("run")
     record = {key: value for key, value in record.items() if key not in _OWN_KEYS}
     # Writing the record again must give the same bytes. This checks the number, the checksum and
     # everything that a lenient parser would accept.
     try:
-        rewritten = _line(record, number)
+        rewritten = _line(record, number, run)
     except ValueError:
         rewritten = b""
     if rewritten != line + b"\n":
         raise ValueError(f"{place}: damaged, its number or checksum is wrong")
-    return record
+    return record, run
 
 
-def _line(record: Mapping[str, Any], number: int) -> bytes:
-    body = _canonical({**record, "seq": number})
+def _line(record: Mapping[str, Any], number: int, run: str | None) -> bytes:
+    named = {} if run is None else {"run": run}
+    body = _canonical({**record, **named, "seq": number})
     checksum = zlib.crc32(body.encode("ascii"))
     return f'{body[:-1]},"crc":{checksum}}}\n'.encode("ascii")
 

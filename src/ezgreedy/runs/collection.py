@@ -6,6 +6,7 @@ got, which code made it and how to repeat it. Collecting a run again adds new re
 changes old ones; a run is never merged with one that has other settings.
 """
 
+import sys
 from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -22,9 +23,11 @@ from ezgreedy.results.runs import (
     SWEEP_FILE,
     SWEEP_RUNS,
     Run,
+    read_config,
     read_mapping,
     read_run,
     run_directories,
+    run_name,
 )
 from ezgreedy.results.store import ResultLog, read_results, write_json_atomically
 from ezgreedy.runs.command_line import Spread, train_command
@@ -59,7 +62,9 @@ def collect(sources: Sequence[Path], out: Path, commit: str | None = None) -> li
     _check_collection(out)
     plans = [(run, _new_records(run, out / run.path.name), _known(run, commit)) for run in runs]
     out.mkdir(parents=True, exist_ok=True)
-    write_json_atomically(out / COLLECTION_FILE, {"format": FORMAT, "kind": "ezgreedy collection"})
+    if not (out / COLLECTION_FILE).exists():
+        said = {"format": FORMAT, "kind": "ezgreedy collection"}
+        write_json_atomically(out / COLLECTION_FILE, said, seals=True)
     return [_write(run, out / run.path.name, new, known) for run, new, known in plans]
 
 
@@ -122,17 +127,19 @@ def _write(
     run: Run, target: Path, new: Sequence[Mapping[str, Any]], known: Mapping[str, Any]
 ) -> Collected:
     target.mkdir(exist_ok=True)
+    config, is_sealed = read_config(run.path)
     if not (target / CONFIG_FILE).exists():
-        write_json_atomically(target / CONFIG_FILE, read_mapping(run.path / CONFIG_FILE))
+        write_json_atomically(target / CONFIG_FILE, config, seals=is_sealed)
     # In order: after a crash, the next call adds the rest of the results.
-    with ResultLog(target / RESULTS_FILE) as log:
+    name = run_name(run.settings) if is_sealed else None
+    with ResultLog(target / RESULTS_FILE, run=name) as log:
         for record in new:
             log.append(record)
     path = target / MANIFEST_FILE
     before = read_mapping(path) if path.exists() else {}
     now = _manifest(read_run(target), before, known, has_news=bool(new))
     if now != before:
-        write_json_atomically(path, now)
+        write_json_atomically(path, now, seals=True)
     return Collected(read_run(target), len(new))
 
 
@@ -154,6 +161,8 @@ def _manifest(
         "ezgreedy": run.version,
         # A run does not record its packages; these are the collector's.
         "packages_when_collected": noted.get("packages_when_collected") or packages,
+        "settings": run_name(run.settings),
+        "rows": len(_records(run.path)),
         "frames": run.frames,
         "frames_to_play": run.frames_to_play,
         "is_finished": run.is_finished,
@@ -200,7 +209,14 @@ def _spread(directory: Path) -> Spread | None:
 
 
 def _command(run: Run, spread: Spread | None) -> str | None:
-    """The command of a run; None for settings of a later version, which cannot be read here."""
+    """The command of a run; None for settings of a later version, which cannot be read here.
+
+    Also None if the game would first be imported from a module that the run names: to collect a
+    stranger's run executes nothing.
+    """
+    module, colon, _ = run.game.rpartition("/")[2].partition(":")
+    if colon and module not in sys.modules:
+        return None
     try:
         settings = from_plain(with_later_settings(run.settings))
     except (ValueError, TypeError):

@@ -10,6 +10,7 @@ from ezgreedy import requirements as require
 from ezgreedy.results.runs import COLLECTION_FILE, SWEEP_FILE, is_run, read_mapping
 
 EXPERIMENT_FILE = "settings.json"
+SET_ASIDE = "set-aside"  # in any of them: what `ezgreedy check --repair` has moved
 
 
 def require_apart(directory: Path, name: str = "--out") -> None:

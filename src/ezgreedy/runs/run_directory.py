@@ -2,7 +2,7 @@
 
 config.json     the settings, frozen: the identity of the run, apart from the device it started on
 status.json     whether it is running, paused, finished or failed, and how far it got
-results.jsonl   evaluations and reports, one line each
+results.jsonl   evaluations and reports, one line each, with the name of the run
 checkpoints/    states to resume from
 tensorboard/    the same numbers for TensorBoard
 """
@@ -18,7 +18,8 @@ import ezgreedy
 from ezgreedy import requirements as require
 from ezgreedy.agents.run_settings import RunSettings
 from ezgreedy.checkpoints.store import Checkpoints
-from ezgreedy.results.store import create_json, read_json, write_json_atomically
+from ezgreedy.results.runs import run_name
+from ezgreedy.results.store import ResultLog, create_json, read_sealed, write_json_atomically
 from ezgreedy.runs.settings_codec import as_plain, from_plain, with_later_settings
 
 CONFIG_FORMAT = 1
@@ -76,7 +77,7 @@ class RunDirectory:
         Args:
             device: device of the networks; None for the one that the run started on.
         """
-        config = self._read_config()
+        config, _ = self._read_config()
         try:
             settings = from_plain(with_later_settings(config["settings"]))
         except (ValueError, TypeError, RecursionError) as error:
@@ -87,8 +88,18 @@ class RunDirectory:
 
     def identity(self) -> dict[str, Any]:
         """Data that marks checkpoints as belonging to this run."""
-        settings: dict[str, Any] = self._read_config()["settings"]
+        config, _ = self._read_config()
+        settings: dict[str, Any] = config["settings"]
         return settings
+
+    def log(self, *, tolerates_damage: bool = False) -> ResultLog:
+        """The results, to be written by this process only.
+
+        Rows of runs that an earlier version started stay without the name of their run.
+        """
+        config, is_sealed = self._read_config()
+        name = run_name(config["settings"]) if is_sealed else None
+        return ResultLog(self.results, tolerates_damage=tolerates_damage, run=name)
 
     def checkpoint_store(self) -> Checkpoints:
         """The run's checkpoints, on whichever device and of however many frames."""
@@ -96,34 +107,42 @@ class RunDirectory:
 
     def extend(self, frames: int) -> None:
         """Lets the run play on to this many frames; nothing else about it changes."""
-        config = self._read_config()
+        config, is_sealed = self._read_config()
         config["settings"]["frames"] = frames
-        write_json_atomically(self.config, config)
+        write_json_atomically(self.config, config, seals=is_sealed)
 
-    def write_status(self, state: str, **details: Any) -> None:
-        """Writes the status of the run; readers see either the old status or the new one."""
+    def write_status(self, state: str, *, rows: int = 0, **details: Any) -> None:
+        """Writes the status of the run; readers see either the old status or the new one.
+
+        Args:
+            state: one of the words above.
+            rows: least number of rows of its results from now on.
+            details: more about it.
+        """
         status = {
             "state": state,
             "pid": os.getpid(),
             "host": socket.gethostname(),
             "time": time.time(),
+            "rows": rows,
             **details,
         }
-        write_json_atomically(self.status_file, status)
+        write_json_atomically(self.status_file, status, seals=True)
 
     def status(self) -> dict[str, Any]:
         """The last status written; empty if there is none."""
         if not self.status_file.exists():
             return {}
-        status = read_json(self.status_file)
+        status, _ = read_sealed(self.status_file)
         if not isinstance(status, dict):
             raise ValueError(f"{self.status_file} is damaged: not a status")
         return status
 
-    def _read_config(self) -> dict[str, Any]:
+    def _read_config(self) -> tuple[dict[str, Any], bool]:
+        """The contents of config.json, and whether it is sealed."""
         if not self.config.exists():
             raise require.refuse("RUN", "be a directory made by ezgreedy train", str(self.path))
-        config = read_json(self.config)
+        config, is_sealed = read_sealed(self.config)
         if not isinstance(config, dict) or not {"format", "settings"} <= config.keys():
             raise ValueError(f"{self.config} was not made by ezgreedy train")
         if config["format"] != CONFIG_FORMAT:
@@ -131,11 +150,11 @@ class RunDirectory:
                 f"{self.config} has format {config['format']}, which needs another version of "
                 f"ezgreedy (this is {ezgreedy.__version__}, for format {CONFIG_FORMAT})"
             )
-        return config
+        return config, is_sealed
 
     def _differences(self, settings: RunSettings) -> list[str]:
         """Differences between new settings and those in the directory, in words."""
-        there = flat(with_later_settings(self._read_config()["settings"]))
+        there = flat(with_later_settings(self.identity()))
         here = flat(as_plain(settings))
         return [
             f"{name}: {there.get(name)!r} there, {here.get(name)!r} here"

@@ -115,7 +115,7 @@ def require_not_longer(place: RunDirectory, settings: RunSettings) -> None:
 
 def require_nobody_else(place: RunDirectory) -> None:
     """Refuses a run that another process is working on."""
-    with ResultLog(place.results, tolerates_damage=True):
+    with place.log(tolerates_damage=True):
         pass
 
 
@@ -142,14 +142,14 @@ def drive(
     settings = training.settings
     label = f"{settings.agent.name} on {settings.game}"
     with (
-        ResultLog(place.results, tolerates_damage=resumes) as log,
+        place.log(tolerates_damage=resumes) as log,
         Interruption() as interruption,
     ):
         loaded = _newest_consistent(checkpoints, log) if resumes else None
         if loaded is not None and not loaded.state.get("has_replay", True):
             _drop_replay(training)  # if it was killed before it could
             frames = loaded.state["training"]["frames"]
-            _note_complete(place, frames, settings.frames)
+            _note_complete(place, frames, settings.frames, log.num_records)
             Bar(label, settings.frames, frames, is_quiet=options.is_quiet).tell(
                 _closing_words(place, frames)
             )
@@ -171,14 +171,17 @@ def drive(
                     bar.tell(_closing_words(place, training.frames))
                 return code
             except (NotFiniteError, NotFiniteStateError, FailedTrainingError) as error:
-                place.write_status(FAILED, frames=training.frames, reason=str(error))
+                reason = f"{error} (seed {settings.seed})"
+                place.write_status(
+                    FAILED, rows=log.num_records, frames=training.frames, reason=reason
+                )
                 bar.say(f"stopped at frame {training.frames:,}, seed {settings.seed}: {error}")
                 return 1
             except KeyboardInterrupt:
-                _note_end(place, PAUSED, training.frames, "stopped before it could save")
+                _note_end(place, PAUSED, run, "stopped before it could save")
                 raise
             except Exception as error:
-                _note_end(place, FAILED, training.frames, str(error) or repr(error))
+                _note_end(place, FAILED, run, str(error) or repr(error))
                 raise
             finally:
                 board.close()
@@ -206,10 +209,10 @@ def _closing_words(place: RunDirectory, frames: int) -> str:
     )
 
 
-def _note_end(place: RunDirectory, state: str, frames: int, reason: str) -> None:
+def _note_end(place: RunDirectory, state: str, run: "_Run", reason: str) -> None:
     """Makes the status say that the run has ended, if it can still be written."""
     with contextlib.suppress(OSError):
-        place.write_status(state, frames=frames, reason=reason)
+        place.write_status(state, rows=run.num_rows, frames=run.frames, reason=reason)
 
 
 def _newest_consistent(checkpoints: Checkpoints, log: ResultLog) -> Loaded | None:
@@ -252,10 +255,12 @@ def _drop_replay(training: Trainable) -> None:
         shutil.rmtree(training.replay_directory, ignore_errors=True)
 
 
-def _note_complete(place: RunDirectory, frames: int, frames_to_play: int) -> None:
+def _note_complete(place: RunDirectory, frames: int, frames_to_play: int, rows: int) -> None:
     """Makes the status of a finished run say so, if it was killed before it could."""
     if place.status().get("state") != FINISHED:
-        place.write_status(FINISHED, frames=frames, frames_to_play=frames_to_play, has_replay=False)
+        place.write_status(
+            FINISHED, rows=rows, frames=frames, frames_to_play=frames_to_play, has_replay=False
+        )
 
 
 def _restore(
@@ -263,14 +268,22 @@ def _restore(
 ) -> tuple[int, list[str]]:
     """The number of saves so far, and messages for the user about the checkpoints."""
     if loaded is None:
-        log.rewind(0)
+        _rewind(log, 0, place)
         return 0, ["there is no checkpoint yet; starting from the beginning"]
     try:
         training.load_state_dict(loaded.state["training"])
     except (KeyError, TypeError, AttributeError) as error:
         raise _of_another_version(loaded, place.checkpoints, error) from error
-    log.rewind(loaded.state["results_offset"])
+    _rewind(log, loaded.state["results_offset"], place)
     return loaded.step, list(loaded.notices)
+
+
+def _rewind(log: ResultLog, offset: int, place: RunDirectory) -> None:
+    """Removes rows that will be made again, after the status has ceased to count them."""
+    rows = log.num_records_before(offset)
+    if rows < place.status().get("rows", 0):
+        place.write_status(RUNNING, rows=rows, frames=0)
+    log.rewind(offset)
 
 
 class _Run:
@@ -291,6 +304,16 @@ class _Run:
         self.num_saves = 0
         self._begun = (time.monotonic(), training.frames)
         training.meanwhile = self._show
+
+    @property
+    def num_rows(self) -> int:
+        """Rows of results so far."""
+        return self._log.num_records
+
+    @property
+    def frames(self) -> int:
+        """Frames played so far."""
+        return self._training.frames
 
     def to_the_end(self, options: DriveOptions) -> int:
         """Steps, reports, evaluates and saves until the end or an interruption."""
@@ -366,6 +389,7 @@ class _Run:
         seconds = time.monotonic() - self._begun[0]
         self._place.write_status(
             state,
+            rows=self.num_rows,
             frames=training.frames,
             frames_to_play=training.settings.frames,
             # Speed of this process, evaluations included; forecasts use it.

@@ -5,7 +5,7 @@ restored as such. Only registered classes are ever instantiated.
 """
 
 import typing
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
 from typing import Any
@@ -18,7 +18,7 @@ from ezgreedy.exploration.schedules import Linear
 from ezgreedy.exploration.stops import stops
 from ezgreedy.games.protocol import Protocol
 from ezgreedy.learning.settings import Convolution
-from ezgreedy.named_settings import with_change, written_name
+from ezgreedy.named_settings import with_change, with_changes, written_name
 from ezgreedy.replay.importance import ImportanceExponent
 
 KIND = "kind"
@@ -141,3 +141,8 @@ def with_setting(settings: Any, name: str, text: str) -> Any:
         text: the new value, as `named_settings` reads it.
     """
     return with_change(settings, name, text, kinds(), "a run")
+
+
+def with_settings(settings: Any, changes: Sequence[str]) -> Any:
+    """Settings of a run with some of them changed, each by NAME=TEXT and all at once."""
+    return with_changes(settings, changes, kinds(), "a run")

@@ -21,8 +21,7 @@ from ezgreedy.games.atari.atari57 import games
 from ezgreedy.games.atari.atari100k import published
 from ezgreedy.games.minatar import GAMES as MINATAR_GAMES
 from ezgreedy.games.minatar import PREFIX as MINATAR_PREFIX
-from ezgreedy.named_settings import split_change
-from ezgreedy.runs.settings_codec import as_identified, as_plain, with_setting
+from ezgreedy.runs.settings_codec import as_identified, as_plain, with_settings
 
 MOST_SEEDS = 1000
 _HASH_DIGITS = 12
@@ -158,17 +157,24 @@ def find(name: str) -> Sweep:
     return known[name]
 
 
-def members(sweep: Sweep, changes: Sequence[str] = ()) -> list[Member]:
+def members(
+    sweep: Sweep, changes: Sequence[str] = (), *, has_earlier_streams: bool = False
+) -> list[Member]:
     """The runs of a sweep, seed by seed, so that a stopped sweep has complete seeds.
 
     Args:
         sweep: the sweep.
-        changes: changes to the settings of every run as "NAME=VALUE", applied in order.
+        changes: changes to the settings of every run as "NAME=VALUE", in any order.
+        has_earlier_streams: see `AgentSettings.at_scale`.
     """
     laws: tuple[DurationLaw | None, ...] = sweep.laws or (None,)
     cells = product(range(sweep.num_seeds), sweep.games, sweep.agents, laws)
+    scaled = {
+        (agent, game): run_of(agent, sweep.scale, game, has_earlier_streams=has_earlier_streams)
+        for agent, game in product(sweep.agents, sweep.games)
+    }
     return [
-        _member(_settings(sweep, agent, game, seed, changes), law)
+        _member(_settings(sweep, scaled[agent, game], seed, changes), law)
         for seed, game, agent, law in cells
     ]
 
@@ -182,16 +188,14 @@ def run_id(settings: RunSettings, variant: str = "") -> str:
     return "_".join(re.sub(r"[^A-Za-z0-9.]+", "-", part) for part in parts if part)
 
 
-def _settings(
-    sweep: Sweep, agent: str, game: str, seed: int, changes: Sequence[str]
-) -> RunSettings:
-    settings = replace(run_of(agent, sweep.scale, game), seed=seed)
+def _settings(sweep: Sweep, scaled: RunSettings, seed: int, changes: Sequence[str]) -> RunSettings:
+    settings = replace(scaled, seed=seed)
     if sweep.frames is not None:
         settings = replace(settings, frames=sweep.frames)
-    for change in changes:
-        settings = with_setting(settings, *split_change(change))
+    settings = with_settings(settings, changes)
     # A directory has one run for each game, agent and seed.
-    if (settings.seed, settings.game, settings.agent.name) != (seed, game, agent):
+    fixed = (seed, scaled.game, scaled.agent.name)
+    if (settings.seed, settings.game, settings.agent.name) != fixed:
         raise require.refuse("--set", "leave seed, game and agent.name to the sweep", list(changes))
     return settings
 

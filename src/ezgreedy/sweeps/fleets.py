@@ -24,10 +24,10 @@ from ezgreedy.fleet.ray_run_loop import (
 from ezgreedy.fleet.roles import preset_of
 from ezgreedy.fleet.session import ClusterSession, LocalSession
 from ezgreedy.learning.settings import Sight
-from ezgreedy.replay.frames import available_bytes
+from ezgreedy.replay.available_memory import available_bytes
+from ezgreedy.runs.memory import PROCESS_BYTES, memory_bytes
 from ezgreedy.runs.run_directory import RunDirectory
 from ezgreedy.runs.run_loop import DriveOptions
-from ezgreedy.sweeps.forecast import PROCESS_BYTES, memory_bytes
 from ezgreedy.sweeps.jobs import Capacity, Saving, Work, visible_gpus
 from ezgreedy.sweeps.placement import Demand, Node, nodes
 from ezgreedy.sweeps.ray_engine import RayEngine

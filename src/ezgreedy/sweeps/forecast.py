@@ -17,6 +17,7 @@ import numpy as np
 
 from ezgreedy.agents.run_settings import RunSettings
 from ezgreedy.games.registry import make
+from ezgreedy.runs.memory import memory_bytes
 from ezgreedy.sweeps.definitions import Member
 from ezgreedy.sweeps.jobs import Capacity, LocalEngine
 from ezgreedy.sweeps.sweep_directory import DONE, FAILED, RunState
@@ -26,10 +27,6 @@ SECONDS_WITHOUT_ASKING = 3600.0
 MOST_SHARE_OF_DISK = 0.9
 MOST_SHARE_OF_MEMORY = 0.8
 
-# Python, PyTorch, numba and games: 0.54 GB measured for Atari and 0.6 for MinAtar, which imports
-# pandas; some of it is shared between processes.
-PROCESS_BYTES = 570_000_000
-_LANE_BYTES = 1_000_000  # an emulator
 # Two checkpoints of Atari's networks with their optimiser, by their number of weights.
 # Episode of a trained agent in a game of medium length; the longest take 108,000.
 _FRAMES_OF_EPISODE = 4_000
@@ -199,13 +196,6 @@ def hasty(settings: RunSettings) -> RunSettings:
     """The same run with a small replay and early updates."""
     lanes = min(settings.lanes, settings.agent.hurried_lanes)
     return replace(settings, agent=settings.agent.hurried(), lanes=lanes)
-
-
-def memory_bytes(settings: RunSettings, frame_shape: tuple[int, ...]) -> int:
-    """Peak memory of a run's process once its replay is full."""
-    agent, lanes = settings.agent, settings.lanes
-    working = agent.working_bytes(frame_shape, settings.protocol, lanes)
-    return agent.replay_bytes(frame_shape) + working + lanes * _LANE_BYTES + PROCESS_BYTES
 
 
 def _evaluations_too(settings: RunSettings) -> float:

@@ -29,7 +29,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from ezgreedy import requirements as require
 from ezgreedy.agents.run_settings import RunSettings
-from ezgreedy.replay.frames import available_bytes
+from ezgreedy.replay.available_memory import available_bytes
 from ezgreedy.results.store import InUseError
 from ezgreedy.runs.run_directory import RunDirectory
 from ezgreedy.sweeps.sweep_directory import is_full_disk

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from ezgreedy import requirements as require
 from ezgreedy.agents.run_settings import RunSettings
-from ezgreedy.sweeps.forecast import memory_bytes
+from ezgreedy.runs.memory import memory_bytes
 from ezgreedy.units import size
 
 LEAST_SHARE = 0.001  # Ray counts in ten-thousandths

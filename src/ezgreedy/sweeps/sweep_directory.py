@@ -13,6 +13,7 @@ import fcntl
 import hashlib
 import os
 import socket
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -25,7 +26,7 @@ from ezgreedy import requirements as require
 from ezgreedy.checkpoints import durable_files
 from ezgreedy.results.runs import ENGINE_FILE, SWEEP_FILE, SWEEP_RUNS, read_mapping, read_run
 from ezgreedy.results.store import write_json_atomically
-from ezgreedy.runs.output_paths import require_apart
+from ezgreedy.runs.output_paths import SET_ASIDE, require_apart
 from ezgreedy.runs.run_directory import FINISHED, RUNNING, RunDirectory
 from ezgreedy.runs.settings_codec import as_plain, with_later_settings
 from ezgreedy.sweeps.definitions import Member, Sweep
@@ -85,6 +86,17 @@ class SweepDirectory:
             rule = "be a new or an empty directory, or one of this sweep"
             raise require.refuse("--out", rule, str(self.path))
 
+    def require_writable(self) -> None:
+        """Refuses a directory in which nothing can be written; leaves nothing behind."""
+        there = next(path for path in (self.path, *self.path.absolute().parents) if path.exists())
+        with durable_files.named_errors(there), tempfile.TemporaryFile(dir=there):
+            pass
+
+    @property
+    def has_earlier_streams(self) -> bool:
+        """Whether an earlier version began the sweep, whose runs then keep their random streams."""
+        return self.file.exists() and "streams" not in self._read()
+
     def open(self, sweep: Sweep, changes: Sequence[str], members: Sequence[Member]) -> None:
         """Creates or continues the directory, under a lock; new runs join the known ones."""
         self.check(sweep, changes)
@@ -94,6 +106,7 @@ class SweepDirectory:
             "format": FORMAT,
             "kind": KIND,
             **_question(sweep, changes),
+            **({} if self.has_earlier_streams else {"streams": "separate"}),
             "jobs": self._contents.get("jobs", 1),
             "runs": known | {m.id: known.get(m.id) or _entry(m) for m in members},
         }
@@ -105,7 +118,7 @@ class SweepDirectory:
     def write(self) -> None:
         """Writes sweep.json, completely or not at all."""
         with durable_files.named_errors(self.file):
-            write_json_atomically(self.file, self._contents)
+            write_json_atomically(self.file, self._contents, seals=True)
 
     # Single runs.
 
@@ -244,14 +257,18 @@ class SweepDirectory:
 
     def _check_same(self, there: dict[str, Any], here: dict[str, Any]) -> None:
         """Refuses changes to settings that all runs share; games, agents and seeds may be added."""
+        there = {**there, "changes": sorted(there.get("changes", []))}
         for name, value in here.items():
             if there.get(name) != value:
                 differing = f"{name}: {there.get(name)!r} there, {value!r} here"
                 raise ValueError(f"{self.path} holds another sweep ({differing})")
 
     def _holds_something_else(self) -> bool:
-        # A sweep killed before it wrote anything leaves only its lock.
-        return any(path.name != LOCK_FILE for path in self.path.iterdir())
+        # A sweep killed before it wrote anything leaves only its lock; a damaged sweep.json that
+        # `ezgreedy check` has set aside leaves the runs.
+        names = {path.name for path in self.path.iterdir()} - {LOCK_FILE}
+        own = {SWEEP_RUNS, _LOGS, _DRAFTS, SET_ASIDE}
+        return bool(names - own if SET_ASIDE in names else names)
 
     # Locking.
 
@@ -295,7 +312,7 @@ def _question(sweep: Sweep, changes: Sequence[str]) -> dict[str, Any]:
         "sweep": sweep.name,
         "scale": sweep.scale,
         "frames": sweep.frames,
-        "changes": list(changes),
+        "changes": sorted(changes),
     }
 
 

@@ -29,7 +29,7 @@ def test_what_is_not_finite_is_refused_and_changes_nothing(site, value):
     learner, batch = make_learner(VECTORS, seed=5), random_batch(shape=(6,))
     learner.update(batch)
     before = learner.state_dict()
-    with pytest.raises(NotFiniteError, match=rf"^{site}: .* after 1 updates \(seed 5\)"):
+    with pytest.raises(NotFiniteError, match=rf"^{site}: .* after 1 updates$"):
         learner.update(batch._replace(**{site: poisoned(getattr(batch, site), value)}))
     assert_same(before, learner.state_dict())
 

@@ -286,7 +286,7 @@ def test_what_is_not_finite_is_refused_and_changes_nothing(site, value):
     learner, batch = make(seed=5), make_batch()
     learner.update(batch)
     before = learner.state_dict()
-    with pytest.raises(NotFiniteError, match=rf"^{site}: .* after 1 updates \(seed 5\)") as caught:
+    with pytest.raises(NotFiniteError, match=rf"^{site}: .* after 1 updates$") as caught:
         learner.update(batch._replace(**{site: poisoned(getattr(batch, site), value)}))
     assert (caught.value.site, caught.value.step, caught.value.seed) == (site, 1, 5)
     assert_same(before, learner.state_dict())

@@ -1,0 +1,1 @@
+"""What state is a directory in, and how is it brought back to the last consistent one?"""
