@@ -1,11 +1,12 @@
 """What does the study look like as a document? REPRODUCTION.md, and pages for the details.
 
-The document is short: what came out, every claim with a few numbers, and a paragraph and a figure
-for each experiment. The rest is in a page beside each experiment's results.
+The document is short: what came out, every claim of the paper with a few numbers, and a paragraph
+and a figure for each experiment. Our own claims have a page, and so have the details of each
+experiment, beside its results.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from ezgreedy.findings.claims import Claim
@@ -18,7 +19,9 @@ from ezgreedy.report.markdown_text import MARK, table
 from ezgreedy.report.study import Row, Study
 
 DEEP_PAGE = "deep-agents.md"
+OWN_PAGE = "our-claims.md"
 EXPERIMENT_PAGE = "README.md"
+HEAD = ("claim", "where", "our numbers", "verdict", "seeds", "experiment")
 
 
 def documents(study: Study, file: Path) -> dict[Path, str]:
@@ -34,7 +37,10 @@ def documents(study: Study, file: Path) -> dict[Path, str]:
     }
     place = _deep_place(study)
     if place is not None:
-        pages[place] = "\n".join([MARK, "", *_deep_page(study)]).rstrip("\n") + "\n"
+        pages[place] = _page(_deep_page(study))
+    if study.findings and study.ours:
+        place = _place(study, OWN_PAGE)
+        pages[place] = _page(_own_page(study, place.parent))
     return {file: document(study, file.parent), **pages}
 
 
@@ -45,12 +51,16 @@ def document(study: Study, home: Path = Path()) -> str:
         study: everything to show.
         home: directory of the document.
     """
-    parts = [MARK, "", *_opening(study)]
+    parts = [*_opening(study)]
     if study.findings:
         parts += [*_verdicts(study, home), *_sections(study, home)]
     else:
         parts += _deep_page(study, is_own=False)
-    return "\n".join(parts).rstrip("\n") + "\n"
+    return _page(parts)
+
+
+def _page(lines: Iterable[str]) -> str:
+    return "\n".join([MARK, "", *lines]).rstrip("\n") + "\n"
 
 
 def _opening(study: Study) -> Iterator[str]:
@@ -78,9 +88,8 @@ def _opening(study: Study) -> Iterator[str]:
 
 
 def _verdicts(study: Study, home: Path) -> Iterator[str]:
-    head = ("claim", "where", "our numbers", "verdict", "seeds", "experiment")
     yield from ("## The paper's claims", "")
-    yield from table(head, (_verdict_row(row, study, home) for row in study.papers))
+    yield from table(HEAD, (_verdict_row(row, study, home) for row in study.papers))
     yield from ("## The rest of the paper", "")
     rows = [
         (
@@ -93,8 +102,21 @@ def _verdicts(study: Study, home: Path) -> Iterator[str]:
     ]
     yield from table(("what", "where", "state", "command"), rows)
     if study.ours:
-        yield from ("## Our own statements", "")
-        yield from table(head, (_verdict_row(row, study, home) for row in study.ours))
+        link = _link(_place(study, OWN_PAGE), home)
+        yield from (
+            f"What we asked beyond the paper is on a page of its own: [our claims]({link}).",
+            "",
+        )
+
+
+def _own_page(study: Study, home: Path) -> Iterator[str]:
+    yield from ("# Our own claims", "")
+    yield (
+        "Questions that the paper does not answer: the criteria are ours, and were committed "
+        "before the runs. Brackets hold 95 % intervals over seeds."
+    )
+    yield ""
+    yield from table(HEAD, (_verdict_row(row, study, home) for row in study.ours))
 
 
 def _verdict_row(row: Row, study: Study, home: Path) -> tuple[str, ...]:
@@ -165,7 +187,12 @@ def _deep_place(study: Study) -> Path | None:
     """Where the page of deep agents goes; None if the document itself is about them."""
     if study.deep is None or not study.findings:
         return None
-    return study.directories[study.findings[0].id].parent / DEEP_PAGE
+    return _place(study, DEEP_PAGE)
+
+
+def _place(study: Study, name: str) -> Path:
+    """A page beside the experiments' directories."""
+    return study.directories[study.findings[0].id].parent / name
 
 
 def _deep_page(study: Study, *, is_own: bool = True) -> Iterator[str]:

@@ -35,6 +35,7 @@ NO_VERDICT_MEANING = f"fewer than {LEAST_FOR_A_VERDICT} seeds"
 NARROW_SPACE = "\u202f"
 
 _DIGITS = 4
+_ROUNDING = 1e-9  # an interval that is narrower than this share of its value is one of rounding errors
 _SMALL = 1e-5  # below this, a power of ten is easier to read than zeros
 _GROUPED_FROM = 5
 _MOST_PLACES_FOR_VALUE = 6
@@ -116,7 +117,7 @@ def counted(count: int, noun: str) -> str:
 def _places(number: Interval) -> int:
     """Decimals that show two significant digits of the interval's half-width, and of the value."""
     half = (number.high - number.low) / 2
-    if half <= 0:
+    if half <= _ROUNDING * abs(number.value):
         return _places_for(number.value, _DIGITS)
     return max(_places_for(half, 2), min(_places_for(number.value, 2), _MOST_PLACES_FOR_VALUE))
 
