@@ -55,6 +55,7 @@ def test_releases_are_compared_as_numbers(monkeypatch, least, tested):
 ADAPTERS = {
     "ezgreedy.adapters.sb3": libraries.SB3,
     "ezgreedy.adapters.sb3_contrib": libraries.SB3_CONTRIB,
+    "ezgreedy.adapters.sb3_noise": libraries.SB3,
     "ezgreedy.adapters.torchrl": libraries.TORCHRL,
     "ezgreedy.adapters.tianshou": libraries.TIANSHOU,
     "ezgreedy.adapters.pfrl": libraries.PFRL,

@@ -199,7 +199,7 @@ def test_without_epsilon_greedy_the_first_policy_is_the_reference(tmp_path, monk
         ("ez; stops=", "--policy must have stops=RULES after the semicolon"),
         ("ez; ends=StopOnReward()", "--policy must have stops=RULES after the semicolon"),
         ("ez; stops=StopOnDiscrepancy(0.1)", "rules that read observations and rewards only"),
-        ("own_walks:nothing; stops=StopOnReward()", "explore must have lanes, a call and a reset"),
+        ("own_walks:nothing; stops=StopOnReward()", "must have lanes, a call and a reset"),
     ],
 )
 def test_policies_that_cannot_be_had_are_refused(policy, message, own_module, capsys):

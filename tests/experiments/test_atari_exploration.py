@@ -68,7 +68,7 @@ def test_the_list_names_the_extra_that_it_needs(capsys):
     head, *rows = capsys.readouterr().out.splitlines()
     needs = {row.split()[0]: row[head.index("needs") :].strip() for row in rows}
     assert needs.pop(ID) == needs.pop("atari-actions") == "deep"
-    assert set(needs.values()) == {"", "sb3"}
+    assert set(needs.values()) == {"", "oracles", "sb3"}
 
 
 def test_without_the_emulator_it_says_what_to_install(tmp_path, monkeypatch, capsys):

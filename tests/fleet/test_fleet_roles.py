@@ -149,7 +149,8 @@ def test_a_memory_reports_what_it_lost_and_has_room_for(tmp_path, windows):
     role, begun, _ = shard(tmp_path)
     assert (begun.windows, begun.lost, begun.effective_capacity) == (0, 0, 300)
     first = [window for window in windows if window.start == 0]
-    later = next(window for window in windows if window.start)
+    longer = unpack(started(Whereabouts(8)).play(200, 0, None)[1])
+    later = next(window for window in longer if window.start)
     report = role.add(Key(0, 0, 1), pack([later]))
     assert (report.kept, report.windows, report.lost) == (0, 0, 1)
     report = role.add(Key(0, 0, 2), pack(first))

@@ -22,6 +22,7 @@ from ezgreedy.fleet.ray_run_loop import SNAPSHOTS, read_engine, write_engine
 from ezgreedy.results.store import read_results
 from ezgreedy.runs.restored import restore
 from ezgreedy.runs.run_directory import RunDirectory
+from support.edited_files import edit
 
 TESTS = Path(__file__).parents[1]
 SECONDS = 240.0  # for anything; the machine may be busy
@@ -236,10 +237,12 @@ def test_how_a_run_was_spread_is_remembered_also_from_before_there_were_evaluato
     fleet = FleetSettings(actors=3, shards=2, evaluators=4, evaluation_seconds=60.0)
     write_engine(place, fleet)
     assert read_engine(place) == fleet
-    path = tmp_path / "engine.json"
-    said = json.loads(path.read_text())
-    del said["evaluators"], said["evaluation_seconds"]
-    path.write_text(json.dumps(said))
+    later = ("evaluators", "evaluation_seconds")
+    edit(
+        tmp_path / "engine.json",
+        lambda said: {key: value for key, value in said.items() if key not in later},
+        seals=False,
+    )
     assert read_engine(place) == FleetSettings(actors=3, shards=2)
 
 

@@ -253,10 +253,10 @@ def _host():
 @pytest.mark.parametrize(
     ("option", "asked"),
     [
-        (["--cpus-per-run", "3"], "a run asks for 3 CPUs, 574 MB of memory and 0 GPUs"),
+        (["--cpus-per-run", "3"], "a run asks for 3 CPUs, 604 MB of memory and 0 GPUs"),
         (["--memory-per-run", "1000000"], "1 CPUs, 1000.0 TB of memory and 0 GPUs"),
-        (["--gpus-per-run", "0.5"], "1 CPUs, 574 MB of memory and 0.5 GPUs"),
-        (["--set", "device=cuda"], "1 CPUs, 574 MB of memory and 1 GPUs"),
+        (["--gpus-per-run", "0.5"], "1 CPUs, 604 MB of memory and 0.5 GPUs"),
+        (["--set", "device=cuda"], "1 CPUs, 604 MB of memory and 1 GPUs"),
     ],
 )
 def test_runs_that_fit_on_no_machine_are_refused_with_what_there_is(
