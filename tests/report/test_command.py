@@ -14,6 +14,7 @@ import pytest
 from ezgreedy.cli import main
 from ezgreedy.experiments.fig1_gridworld_coverage import EXPERIMENT
 from ezgreedy.report import wording
+from ezgreedy.report.markdown import OWN_PAGE
 
 FIG1 = EXPERIMENT.id
 
@@ -35,14 +36,17 @@ def test_the_document_has_every_claim_and_a_paragraph_and_a_figure_for_each_expe
     file = tmp_path / "REPRODUCTION.md"
     assert main(["report", str(copy), "--markdown", str(file)]) == 0
     lines = file.read_text(encoding="utf-8").splitlines()
+    ours = (copy / OWN_PAGE).read_text(encoding="utf-8").splitlines()
     for name, summary in summaries.items():
         start = lines.index(f"### {name}")
         assert f"`{summary['command']}`" in lines[start + 1]
         assert f"(out/{name}/README.md)" in lines[start + 1]
         assert lines[start + 3].endswith(f"(out/{name}/{summary['figures'][1]})")
         for claim in summary["claims"]:
-            (row,) = (line for line in lines if line.startswith(f"| {claim['claim']} |"))
-            assert f"[{name}](out/{name}/README.md)" in row
+            is_ours = claim["source"] == "ours"
+            table, place = (ours, name) if is_ours else (lines, f"out/{name}")
+            (row,) = (line for line in table if line.startswith(f"| {claim['claim']} |"))
+            assert f"[{name}]({place}/README.md)" in row
             assert f"| **{verdict_of(claim)}** | {claim['seeds']} |" in row
             numbers = row.split(" | ")[2].split("<br>")
             assert len(numbers) - (len(claim["readings"]) > 1) <= 3
@@ -104,7 +108,7 @@ def test_the_document_alone_leaves_the_page_alone(copy: Path) -> None:
 def test_experiments_without_a_summary_are_named_as_not_run(copy: Path) -> None:
     (copy / FIG1 / "summary.json").unlink()
     assert main(["report", str(copy), "--markdown", str(copy / "R.md")]) == 0
-    text = (copy / "R.md").read_text()
+    text = (copy / "R.md").read_text() + (copy / OWN_PAGE).read_text()
     assert text.count(f"`ezgreedy reproduce {FIG1}` | not run |") == 4
     assert main(["report", str(copy)]) == 0
     page = (copy / "report.html").read_text(encoding="utf-8")

@@ -35,7 +35,9 @@ NO_VERDICT_MEANING = f"fewer than {LEAST_FOR_A_VERDICT} seeds"
 NARROW_SPACE = "\u202f"
 
 _DIGITS = 4
-_ROUNDING = 1e-9  # an interval that is narrower than this share of its value is one of rounding errors
+_ROUNDING = (
+    1e-9  # an interval that is narrower than this share of its value is one of rounding errors
+)
 _SMALL = 1e-5  # below this, a power of ten is easier to read than zeros
 _GROUPED_FROM = 5
 _MOST_PLACES_FOR_VALUE = 6
