@@ -80,11 +80,6 @@ class FaultMatrix:
     rows: Sequence[FaultRow]
 
     @property
-    def trials(self) -> int:
-        """Number of all trials."""
-        return sum(line.trials for row in self.rows for line in row.lines)
-
-    @property
     def failures(self) -> int:
         """Number of all failures."""
         return sum(line.failures for row in self.rows for line in row.lines)
@@ -93,9 +88,10 @@ class FaultMatrix:
     def sentence(self) -> str:
         """What came out, in a sentence."""
         run = [row for row in self.rows if row.lines]
+        # Trials of different kinds are not added up: a pair of streams is not a killed process.
         return (
-            f"{len(run)} of {len(self.rows)} kinds of trouble were tried, {self.trials:,} times in "
-            f"all: {self.failures or 'no'} failure{'' if self.failures == 1 else 's'}."
+            f"{len(run)} of {len(self.rows)} kinds of trouble were tried: "
+            f"{self.failures or 'no'} failure{'' if self.failures == 1 else 's'}."
         )
 
 
@@ -141,7 +137,9 @@ def _page(matrix: FaultMatrix) -> Iterator[str]:
     yield from ("# Faults", "")
     yield (
         f"{matrix.sentence} N is the number of trials. *At most* is the largest failure rate that "
-        "they do not contradict at 95 % (Clopper-Pearson, one-sided; without failures, about 3/N)."
+        "they do not contradict at 95 % (Clopper-Pearson, one-sided; without failures, about 3/N). "
+        "Pairs of streams are not independent trials, so theirs is only a measure of how much was "
+        "compared."
     )
     yield ""
     yield f"`{matrix.command}`, commit {matrix.commit}; {_machine(matrix.machine)}."
