@@ -113,7 +113,8 @@ def _own_page(study: Study, home: Path) -> Iterator[str]:
     yield from ("# Our own claims", "")
     yield (
         "Questions that the paper does not answer: the criteria are ours, and were committed "
-        "before the runs. Brackets hold 95 % intervals over seeds."
+        "before the runs; where one was amended later, the experiment's page says so. Brackets "
+        "hold 95 % intervals over seeds."
     )
     yield ""
     yield from table(HEAD, (_verdict_row(row, study, home) for row in study.ours))
