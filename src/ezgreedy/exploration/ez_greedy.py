@@ -31,6 +31,7 @@ from ezgreedy.requirements import BoolArray, FloatArray, IntArray
 # Durations are counted once for many calls; this bounds the backlog.
 _CALLS_BETWEEN_COUNTS = 256
 _NOTHING_ENDED = Ended()
+_FEW_LANES = 64
 
 
 class EZGreedy(Explorer):
@@ -274,16 +275,15 @@ def _without(running: IntArray, ended: BoolArray) -> tuple[IntArray, int, int]:
 
     The array is a new one only if something ended: most masks end nothing.
     """
-    if not np.count_nonzero(ended):
-        return running, 0, 0
     lanes = ended.nonzero()[0]
     left = running[lanes]
-    num_ended = int(np.count_nonzero(left))
-    if not num_ended:
+    # For the usual handful of lanes, Python's sum takes a tenth of the time of NumPy's.
+    num_plays = sum(left.tolist()) if len(left) < _FEW_LANES else int(left.sum())
+    if not num_plays:
         return running, 0, 0
     running = running.copy()
     running[lanes] = 0
-    return running, num_ended, int(np.add.reduce(left))
+    return running, int(np.count_nonzero(left)), num_plays
 
 
 class EpsilonGreedy(EZGreedy):
