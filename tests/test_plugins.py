@@ -138,7 +138,7 @@ def test_processes_of_a_sweep_know_what_was_imported(tmp_path):
     out = ["--scale", "laptop", "--out", tmp_path / "sweep"]
     ran = ezgreedy("sweep", "minatar", "--import", "own_game", *words, *changes, *out)
     assert ran.returncode == 0, ran.stderr
-    assert "1 runs: 1 done" in ran.stderr
+    assert "1 run: 1 done" in ran.stderr
 
 
 def test_an_installed_package_needs_no_option(tmp_path):

@@ -1,4 +1,4 @@
-"""How are times and sizes shown? In the unit that a reader would choose."""
+"""How are times, sizes and numbers of things shown? As a reader would say them."""
 
 _DURATIONS = (("years", 31_557_600.0), ("days", 86_400.0), ("h", 3600.0))
 _SIZES = (("TB", 1e12), ("GB", 1e9))
@@ -19,3 +19,8 @@ def size(num_bytes: float) -> str:
             return f"{num_bytes / length:.1f} {unit}"
     megabytes = num_bytes / 1e6
     return f"{megabytes:.0f} MB" if megabytes >= 10 else f"{megabytes:.1f} MB"
+
+
+def counted(count: int, noun: str) -> str:
+    """`1 seed`, `2 seeds`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

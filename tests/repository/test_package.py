@@ -54,7 +54,6 @@ FIRST_STEPS = {
 MODULES = {
     "sb3": "ezgreedy.adapters.sb3_contrib",
     "gymnasium": "ezgreedy.adapters.gymnasium",
-    "rllib": "ezgreedy.adapters.rllib",
 }
 NOT_FOR_USERS = {"oracles", "dev"}
 

@@ -30,6 +30,19 @@ def test_a_line_is_written_at_the_beginning_every_ten_seconds_and_at_the_end(clo
     ]
 
 
+def test_the_time_until_the_first_job_is_done_says_nothing_about_the_others(clock, capsys):
+    with ProgressBar("jobs done") as bar:
+        bar.begin("compiled", total=12, writes_line=False)
+        clock.seconds += 60
+        bar.show(2)
+        clock.seconds += 12
+        bar.show(6)
+    assert capsys.readouterr().err.splitlines() == [
+        "compiled: 2 of 12 jobs done",
+        "compiled: 6 of 12 jobs done, about 18 s left",
+    ]
+
+
 def test_a_given_speed_and_news_are_told(clock, capsys):
     with ProgressBar("frames") as bar:
         bar.begin("r2d2 on Pong", 10_000_000, writes_line=False)

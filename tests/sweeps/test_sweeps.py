@@ -182,7 +182,7 @@ def test_runs_that_a_command_does_not_ask_for_are_told_apart(finished, tmp_path,
     assert sweep(out, *BREAKOUT, "--seeds", "1") == 0
     told = capsys.readouterr().err
     assert f"warning: 1 unfinished runs ({old}): their settings differ from those now" in told
-    line = "1 runs: 1 done, 0 running, 0 failed, 0 pending; 300 of 300 frames; 1 more that"
+    line = "1 run: 1 done, 0 running, 0 failed, 0 pending; 300 of 300 frames; 1 more that"
     assert f"{line} this command does not ask for" in told
     after = contents(out)
     assert {path: after[path] for path in before} == before
@@ -453,7 +453,7 @@ def test_a_costly_sweep_is_not_begun_where_nobody_can_be_asked(tmp_path, monkeyp
     assert main([*asked, "--jobs", "1", "--seeds", "1"]) == 2
     told = capsys.readouterr().err
     # 500,000 frames and four evaluations of 48,000.
-    assert "1 runs, 500,000 frames to play: about 19.2 h" in told
+    assert "1 run, 500,000 frames to play: about 19.2 h" in told
     assert "--yes must be given without a terminal: it takes about 19.2 h" in told
     assert not out.exists()
 

@@ -101,6 +101,8 @@ PARTS = (
     Part("torchrl", "torchrl", "torchrl", "adapter", "import ezgreedy.adapters.torchrl"),
     Part("tianshou", "tianshou", "tianshou", "adapter", "import ezgreedy.adapters.tianshou"),
     Part("pfrl", "pfrl", "pfrl", "adapter", "import ezgreedy.adapters.pfrl"),
+    # Every Ray has RLlib's code, but only its extra brings what the code needs, such as pyarrow.
+    Part("rllib", "pyarrow", "ray", "adapter for RLlib", "import ezgreedy.adapters.rllib"),
     Part("jax", "jax", "jax", "pure functions", "import ezgreedy.jax"),
     Part("completion", "argcomplete", "argcomplete", "the tab key", "import argcomplete"),
     Part("docs", "sphinx", "sphinx", "the documentation site", "import sphinx, myst_nb, furo"),
@@ -129,7 +131,7 @@ def _doctor(parsed: argparse.Namespace) -> int:
 
 def _examine(part: Part) -> bool:
     """Reports on one part; returns whether it is there and does not work."""
-    if importlib.util.find_spec(part.module) is None:
+    if not _is_installed(part):
         _report("–", part.package, part.use, f"missing: {install_command(part.extra)}")
         return False
     said, reason = _tried([sys.executable, "-c", part.trial])
@@ -139,6 +141,14 @@ def _examine(part: Part) -> bool:
         return True
     _report("✓", f"{part.package} {version}", part.use, said)
     return False
+
+
+def _is_installed(part: Part) -> bool:
+    try:
+        metadata.version(part.package)
+    except metadata.PackageNotFoundError:
+        return False
+    return importlib.util.find_spec(part.module) is not None
 
 
 def _examine_browser() -> bool:

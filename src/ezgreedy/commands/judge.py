@@ -5,6 +5,7 @@ from pathlib import Path
 
 from ezgreedy.commands.unverified import tell_unverified
 from ezgreedy.packages import require_installed
+from ezgreedy.units import counted
 
 # Listed here so that `--help` needs only NumPy; a test checks the list against the registry.
 STUDIES = ("deep-games", "atari100k", "deep-durations", "minatar-stopping")
@@ -38,7 +39,7 @@ def _judge(parsed: argparse.Namespace) -> int:
 
     summary, num_runs = judge(find(parsed.study), parsed.runs, parsed.out)
     tell_unverified(parsed.runs)
-    print(f"{num_runs} runs, {len(summary.claims)} claims")
+    print(f"{counted(num_runs, 'run')}, {counted(len(summary.claims), 'claim')}")
     for claim in summary.claims:
         print(f"{claim.verdict or 'no verdict'}: {claim.claim}")
     print(f"wrote {parsed.out / parsed.study}")

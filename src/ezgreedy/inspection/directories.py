@@ -22,6 +22,7 @@ from ezgreedy.results.runs import (
 from ezgreedy.results.store import intact_part, read_json, write_json_atomically
 from ezgreedy.runs.output_paths import EXPERIMENT_FILE, SET_ASIDE
 from ezgreedy.sweeps.sweep_directory import LOCK_FILE, SweepDirectory
+from ezgreedy.units import counted
 
 _RUN_FILES = (CONFIG_FILE, STATUS_FILE, "checkpoints")
 _EXPERIMENT_FILES = (EXPERIMENT_FILE, SUMMARY_FILE)
@@ -90,7 +91,7 @@ def _collection(path: Path) -> Inspection:
         read_json(path / COLLECTION_FILE)
     except (ValueError, OSError) as error:
         problems = [Problem(path / COLLECTION_FILE, str(error), "written anew")]
-    state = f"{len(parts)} runs"
+    state = counted(len(parts), "run")
     return Inspection(path, "collection", state, "", problems, mend=_mark, parts=parts)
 
 

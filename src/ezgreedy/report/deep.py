@@ -29,6 +29,7 @@ from ezgreedy.games.minatar_scores import (
 from ezgreedy.report import wording
 from ezgreedy.results.runs import LATEST, Report, Run, not_begun, read_run, run_directories
 from ezgreedy.seeding import role_seed
+from ezgreedy.units import counted
 
 LAST_FRAMES = 100_000
 _TOO_FEW = f"An answer needs {LEAST_FOR_A_VERDICT} seeds."
@@ -216,7 +217,7 @@ def generator(purpose: str) -> np.random.Generator:
 
 def _not_begun(sweep: Path) -> list[str]:
     return [
-        f"{sweep.name}: {wording.counted(len(runs), 'run')} of {agent} not begun "
+        f"{sweep.name}: {counted(len(runs), 'run')} of {agent} not begun "
         f"({Missing(runs=tuple(runs))})"
         for agent, runs in not_begun(sweep).items()
     ]
@@ -366,7 +367,7 @@ def _settled(answer: Answer, ps: Mapping[str, Mapping[str, float]], game: str) -
     if answer.p is None:
         return answer
     p = ps[answer.question][game]
-    games = wording.counted(len(ps[answer.question]), "game")
+    games = counted(len(ps[answer.question]), "game")
     because = f"{answer.because} p = {p:.2g}, corrected for {games}."
     is_open = p > LARGEST_FALSE_SHARE
     return answer._replace(verdict="open" if is_open else answer.verdict, because=because)
@@ -399,4 +400,4 @@ def frames_told(group: Group) -> str:
 
 def _seeds(group: Group) -> str:
     few = len(group.runs) < LEAST_SEEDS
-    return f", {wording.counted(len(group.runs), 'seed')} only" if few else ""
+    return f", {counted(len(group.runs), 'seed')} only" if few else ""

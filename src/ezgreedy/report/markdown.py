@@ -17,6 +17,7 @@ from ezgreedy.report.markdown_deep import deep_lines, suite_lines
 from ezgreedy.report.markdown_experiment import experiment_page, facts
 from ezgreedy.report.markdown_text import MARK, table
 from ezgreedy.report.study import Row, Study
+from ezgreedy.units import counted
 
 DEEP_PAGE = "deep-agents.md"
 OWN_PAGE = "our-claims.md"
@@ -152,8 +153,8 @@ def _sections(study: Study, home: Path) -> Iterator[str]:
     place = _deep_place(study)
     if place is not None and study.deep is not None:
         yield from ("### Deep agents", "")
-        runs = wording.counted(len(study.deep.runs), "run")
-        games = wording.counted(len(study.deep.games), "game")
+        runs = counted(len(study.deep.runs), "run")
+        games = counted(len(study.deep.games), "game")
         yield f"{runs} on {games}: [scores, answers and commands]({_link(place, home)})."
 
 

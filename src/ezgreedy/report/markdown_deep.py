@@ -23,6 +23,7 @@ from ezgreedy.report.suite_scores import (
     measures,
     suite_header,
 )
+from ezgreedy.units import counted
 
 
 def suite_lines(found: SuiteScores) -> Iterator[str]:
@@ -53,7 +54,7 @@ def suite_lines(found: SuiteScores) -> Iterator[str]:
 
 
 def _equal_terms(equal: Comparison) -> Iterator[str]:
-    games = wording.counted(len(equal.games), "game")
+    games = counted(len(equal.games), "game")
     yield (
         f"At {wording.plain(equal.frames)} frames, interquartile means over the {games} that all "
         f"of these agents played ({', '.join(equal.games)}), and the probability that a run of "

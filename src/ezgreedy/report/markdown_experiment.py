@@ -8,7 +8,7 @@ from ezgreedy.report import wording
 from ezgreedy.report.atlas import Atlas, Difference
 from ezgreedy.report.markdown_text import MARK, table
 from ezgreedy.report.study import Study
-from ezgreedy.units import duration
+from ezgreedy.units import counted, duration
 
 
 def experiment_page(finding: Finding, study: Study) -> str:
@@ -21,7 +21,7 @@ def facts(finding: Finding) -> str:
     computing = ""
     if finding.seconds is not None:
         computing = f"{duration(finding.seconds)} of computing on one core, "
-    return f"{wording.counted(finding.seeds, 'seed')}, {computing}version {finding.version}"
+    return f"{counted(finding.seeds, 'seed')}, {computing}version {finding.version}"
 
 
 def _lines(finding: Finding, study: Study) -> Iterator[str]:
@@ -72,13 +72,13 @@ def _claim(claim: Claim) -> Iterator[str]:
 def _atlas(atlas: Atlas) -> Iterator[str]:
     """One condition: the page has them all."""
     condition = atlas.conditions[atlas.first]
-    yield f"## {wording.counted(atlas.num_games, 'game')}: {condition.label}"
+    yield f"## {counted(atlas.num_games, 'game')}: {condition.label}"
     yield ""
     yield atlas.sentence
     yield ""
     yield (
         "How much more εz-greedy finds than ε-greedy, largest gain first, with ε-greedy's number → "
-        f"εz-greedy's; intervals over {wording.counted(atlas.num_seeds, 'seed')}. Differences in "
+        f"εz-greedy's; intervals over {counted(atlas.num_seeds, 'seed')}. Differences in "
         "bold are more than chance, corrected for the number of games. The page has the other "
         "conditions."
     )

@@ -32,7 +32,7 @@ from ezgreedy.report.suite_scores import (
     measures,
     suite_header,
 )
-from ezgreedy.units import duration
+from ezgreedy.units import counted, duration
 
 # Near the top of every page made here; a page that contains it may be replaced.
 MARK = '<meta name="generator" content="ezgreedy report'
@@ -62,7 +62,7 @@ def page(study: Study) -> str:
         plain=wording.plain,
         setting=wording.setting,
         duration=duration,
-        counted=wording.counted,
+        counted=counted,
         key_numbers=wording.key_numbers,
         sides=wording.sides,
         json=_json,
@@ -123,9 +123,9 @@ def _choices(study: Study) -> list[tuple[str, str, str, int, int]]:
     rows.append(("no-verdict", wording.NO_VERDICT, wording.NO_VERDICT_MEANING))
     rows.append(("not-run", "not run", wording.NOT_RUN_MEANING))
     papers, ours = ([row.outcome for row in own] for own in (study.papers, study.ours))
-    counted = [(*row, papers.count(row[0]), ours.count(row[0])) for row in rows]
+    numbered = [(*row, papers.count(row[0]), ours.count(row[0])) for row in rows]
     every = ("all", "all", "", len(papers), len(ours))
-    return [every, *(row for row in counted if row[3] + row[4])]
+    return [every, *(row for row in numbered if row[3] + row[4])]
 
 
 def _drawn(study: Study) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from ezgreedy.report.deep import generator
 from ezgreedy.report.deep_curves import X_LABEL
 from ezgreedy.report.suite_scores import Comparison, SuiteScores
 from ezgreedy.requirements import FloatArray
+from ezgreedy.units import counted
 
 _MOST_POINTS = 40
 _REPEATS = 500
@@ -53,7 +54,7 @@ def _three_curves(found: SuiteScores, label: str, colour: str) -> list[Curve]:
         most_points=_MOST_POINTS,
     )
     x, values = scores.frames / 1e6, scores.values
-    named = f"{label}, {wording.counted(len(scores.games), 'game')}"
+    named = f"{label}, {counted(len(scores.games), 'game')}"
     if values.shape[1] < LEAST_RESAMPLED:
         return [Curve(named, x, row, colour=colour) for row in _together(values).T]
     rng = generator(f"{found.suite.name} {label} curves")
@@ -76,7 +77,7 @@ def _profile(found: SuiteScores, comparison: Comparison) -> Panel:
         values, low, high = standing.profile if has_band else (standing.profile.values, None, None)
         lines.append(Curve(label, comparison.thresholds, values, low, high, colours[label]))
     frames = wording.plain(comparison.frames)
-    games = wording.counted(len(comparison.games), "game")
+    games = counted(len(comparison.games), "game")
     return Panel(
         f"{found.suite.name}: performance profile at {frames} frames, {games}",
         lines,

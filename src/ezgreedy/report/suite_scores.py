@@ -37,6 +37,7 @@ from ezgreedy.report import wording
 from ezgreedy.report.deep import Estimate, generator
 from ezgreedy.requirements import FloatArray
 from ezgreedy.results.runs import Run
+from ezgreedy.units import counted
 
 LEAST_GAMES = 2  # for a median over games
 LEAST_SHOWN = 5  # games of a suite that a report shows
@@ -142,7 +143,7 @@ def made_by(found: SuiteScores) -> str:
     """The versions of the code that made the runs, most used first; empty if there is only one."""
     runs = [run for own in found.agents.values() for run in own]
     counts = Counter(run.code for run in runs).most_common()
-    named = [f"{code} ({wording.counted(count, 'run')})" for code, count in counts]
+    named = [f"{code} ({counted(count, 'run')})" for code, count in counts]
     return f"Made by {len(named)} versions of the code: {'; '.join(named)}." if named[1:] else ""
 
 

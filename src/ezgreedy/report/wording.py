@@ -13,6 +13,7 @@ from typing import Any
 from ezgreedy.findings.claims import Claim, Number
 from ezgreedy.findings.intervals import Interval
 from ezgreedy.findings.judging import LEAST_FOR_A_VERDICT, Side, Verdict
+from ezgreedy.units import counted
 
 VERDICT_WORDS: Mapping[Verdict, str] = {
     "reproduced": "reproduced",
@@ -109,11 +110,6 @@ def sides(found: Mapping[str, Side], noun: str = "reading") -> str:
 def setting(value: Any) -> str:
     """A setting's value as JSON, without quotes around plain words."""
     return value if isinstance(value, str) and value else json.dumps(value, ensure_ascii=False)
-
-
-def counted(count: int, noun: str) -> str:
-    """`1 seed`, `2 seeds`."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def _places(number: Interval) -> int:

@@ -41,8 +41,9 @@ class ProgressBar:
             disable=is_quiet or not is_terminal,
         )
         self._task = TaskID(0)
-        self._label, self._total, self._done_before = "", 0, 0
-        self._begin = self._last_line = 0.0
+        self._label, self._total = "", 0
+        self._first: tuple[float, int] | None = None  # when news first came, and of how many
+        self._last_line = 0.0
 
     def begin(self, label: str, total: int, done: int = 0, *, writes_line: bool = True) -> None:
         """Starts a bar for a task.
@@ -53,8 +54,8 @@ class ProgressBar:
             done: number of units already done.
             writes_line: whether to write a first line where there is no bar.
         """
-        self._label, self._total, self._done_before = label, total, done
-        self._begin = self._last_line = time.monotonic()
+        self._label, self._total, self._first = label, total, None
+        self._last_line = time.monotonic()
         count = self._counted(done)
         self._task = self._bars.add_task(
             escape(label), total=total, completed=done, count=escape(count), left="", news=""
@@ -67,13 +68,16 @@ class ProgressBar:
 
         Args:
             done: number of units done so far.
-            speed: units per second; None for the mean since the start.
+            speed: units per second; None for the mean since this was first called. The time until
+                then goes into starting processes and compiling.
             news: further text.
         """
         now = time.monotonic()
         count = self._counted(done)
         if speed is None:
-            speed = (done - self._done_before) / max(now - self._begin, 1e-9)
+            self._first = self._first or (now, done)
+            begin, done_before = self._first
+            speed = (done - done_before) / max(now - begin, 1e-9)
         else:
             count += f", {speed:,.0f} {self._unit}/s"
         left = self._left(done, speed)

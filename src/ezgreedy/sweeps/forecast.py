@@ -21,7 +21,7 @@ from ezgreedy.runs.memory import memory_bytes
 from ezgreedy.sweeps.definitions import Member
 from ezgreedy.sweeps.jobs import Capacity, LocalEngine
 from ezgreedy.sweeps.sweep_directory import DONE, FAILED, RunState
-from ezgreedy.units import duration, size
+from ezgreedy.units import counted, duration, size
 
 SECONDS_WITHOUT_ASKING = 3600.0
 MOST_SHARE_OF_DISK = 0.9
@@ -77,8 +77,9 @@ class Forecast:
         time_needed = (
             "an unknown time" if self.seconds is None else f"about {duration(self.seconds)}"
         )
+        runs = counted(self.num_runs, "run")
         sizes = f"up to {size(self.disk)} of disk and {size(self.memory)} of memory"
-        return f"{self.num_runs} runs, {self.frames:,} frames to play: {time_needed}, {sizes}"
+        return f"{runs}, {self.frames:,} frames to play: {time_needed}, {sizes}"
 
 
 def frame_shapes(members: Sequence[Member]) -> dict[str, tuple[int, ...]]:

@@ -35,7 +35,7 @@ from ezgreedy.sweeps.sweep_directory import (
     SweepDirectory,
     is_full_disk,
 )
-from ezgreedy.units import duration
+from ezgreedy.units import counted, duration
 
 MOST_JOBS = 1024
 NUM_RETRIES = 2
@@ -185,7 +185,7 @@ class Sweeping(Generic[R]):
     def _stop_all(self) -> None:
         """Lets running jobs save and stop; a second Ctrl-C stops them without saving."""
         if self._jobs:
-            self.say(f"stopping {len(self._jobs)} runs; they save first")
+            self.say(f"stopping {counted(len(self._jobs), 'run')}; they save first")
         try:
             for job in self._jobs:
                 job.ask_to_stop()
@@ -229,7 +229,7 @@ def summary(place: SweepDirectory, asked: Collection[str] | None = None) -> str:
     counts = {state: sum(run.state == state for run in states) for state in STATES}
     shown = ", ".join(f"{counts[state]} {state}" for state in (DONE, RUNNING, FAILED, PENDING))
     played, to_play = sum(run.frames for run in states), sum(run.frames_to_play for run in states)
-    line = f"{len(states)} runs: {shown}; {played:,} of {to_play:,} frames"
+    line = f"{counted(len(states), 'run')}: {shown}; {played:,} of {to_play:,} frames"
     seconds = left(states, place.num_jobs, known_speeds(known))
     if seconds:
         line += f", about {duration(seconds)} left"
