@@ -227,10 +227,10 @@ def test_runs_that_are_there_twice_count_once(tmp_path):
 # Stopping rules on MinAtar.
 
 
-def stopped(path, rule, seed, score, frames=minatar_stopping.FRAMES):
+def stopped(path, rule, seed, score, frames=minatar_stopping.FRAMES, **changes):
     """A finished run of `rainbow-ez` with a rule."""
-    name = f"{rule}-{seed}"
-    changes = {"agent__stops": rule} if rule else {}
+    name = f"{rule}-{seed}-{len(changes)}"
+    changes |= {"agent__stops": rule} if rule else {}
     game, agent = minatar_stopping.GAME, minatar_stopping.AGENT
     reports = [(frames, 3, 1.0, 0.25)]
     written(path / name, agent, game, seed, score, frames, reports, scale="laptop", **changes)
@@ -249,6 +249,20 @@ def test_a_rule_is_judged_by_the_welch_interval_against_runs_without(tmp_path):
     expected = ttest_ind(with_rule, without, equal_var=False).confidence_interval()
     found = claims[0].numbers["with the rule − without"]
     assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
+
+
+def test_a_control_with_an_equal_share_stands_beside_the_verdict(tmp_path):
+    decay = {"agent__epsilon__steps": minatar_stopping.FEWER_STEPS_OF_DECAY}
+    for seed in range(5):
+        stopped(tmp_path, "", seed, 5.0 + seed)
+        stopped(tmp_path, "", seed, 30.0 + seed, **decay)
+        stopped(tmp_path, "StopOnDiscrepancy(0.1)", seed, 20.0 + seed)
+    runs = [read_run(directory) for directory in sorted(tmp_path.glob("*/*"))]
+    (claim,) = minatar_stopping.summarise(runs).claims
+    assert claim.verdict == "reproduced"
+    assert claim.numbers["with the rule − without"].value == pytest.approx(15.0)
+    assert claim.numbers["with the rule − without, equal share"].value == pytest.approx(-10.0)
+    assert list(claim.controls.values()) == ["contradicted"]
 
 
 def test_too_few_seeds_of_a_rule_give_a_table_and_no_verdict(tmp_path):
