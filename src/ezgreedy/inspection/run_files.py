@@ -4,7 +4,7 @@ import fcntl
 import json
 import os
 import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from ezgreedy.checkpoints.durable_files import DamagedError
 from ezgreedy.checkpoints.manifest import META, read_identity
 from ezgreedy.checkpoints.store import Checkpoints
+from ezgreedy.fleet.ray_run_loop import SNAPSHOTS
 from ezgreedy.results.runs import CHANGEABLE, ENGINE_FILE, read_config, read_mapping, run_name
 from ezgreedy.results.store import IntactPart, intact_part
 from ezgreedy.runs.run_directory import RunDirectory
@@ -29,6 +30,14 @@ class Config(NamedTuple):
     damage: str
 
 
+class Spread(NamedTuple):
+    """How a run on Ray was spread when it was saved."""
+
+    actors: int
+    shards: int
+    snapshot: int  # of every memory, which is saved in a directory of its own
+
+
 class Saved(NamedTuple):
     """One checkpoint: what it says if it is intact, and what is wrong with it if it is not."""
 
@@ -38,6 +47,7 @@ class Saved(NamedTuple):
     offset: int = 0  # bytes of results
     frames: int = 0
     has_replay: bool = True
+    spread: Spread | None = None  # of a run on Ray
 
 
 @dataclass(frozen=True)
@@ -53,7 +63,8 @@ class RunFiles:
         rows: intact rows of results.
         counted: number of rows that there must be; None if it is not known.
         status: status.json; None if it is damaged.
-        others: damage of further files, in words.
+        others: damage of further files, in words; of a run on Ray that is unfinished, memories
+            without the snapshot that its newest fitting checkpoint needs are among them.
     """
 
     place: RunDirectory
@@ -65,6 +76,11 @@ class RunFiles:
     counted: int | None
     status: dict[str, Any] | None
     others: dict[Path, str]
+
+    @property
+    def target(self) -> Saved | None:
+        """The newest checkpoint from which the run can continue; None for its beginning."""
+        return _newest_fitting(self.saved, self.rows)
 
 
 def read_files(directory: Path) -> RunFiles:
@@ -82,6 +98,8 @@ def read_files(directory: Path) -> RunFiles:
     rows = _rows(place.results, name)
     counted = None if status is None else status.get("rows")
     _check_others(place, others)
+    if identity is not None:
+        _check_engine(place, identity, saved, _newest_fitting(saved, rows), others)
     return RunFiles(place, config, name, identity, saved, rows, counted, status, others)
 
 
@@ -159,9 +177,22 @@ def _one_saved(store: Checkpoints, step: int) -> Saved:
             int(state["results_offset"]),
             int(state["training"]["frames"]),
             bool(state.get("has_replay", True)),
+            _spread(state["training"].get("fleet")),
         )
     except (DamagedError, ValueError, KeyError, TypeError) as error:
         return Saved(step, str(error) if str(error) else repr(error))
+
+
+def _spread(fleet: Mapping[str, Any] | None) -> Spread | None:
+    if fleet is None:
+        return None
+    return Spread(len(fleet["lanes"]), int(fleet["shards"]), int(fleet["snapshot"]))
+
+
+def _newest_fitting(saved: Sequence[Saved], rows: IntactPart) -> Saved | None:
+    """The newest intact checkpoint whose rows of results are all there."""
+    fitting = [one for one in saved if not one.damage and one.offset <= rows.end]
+    return fitting[-1] if fitting else None
 
 
 def _status(place: RunDirectory, others: dict[Path, str]) -> dict[str, Any] | None:
@@ -193,6 +224,40 @@ def _check_others(place: RunDirectory, others: dict[Path, str]) -> None:
             damage = _event_damage(path)
             if damage:
                 others[path] = damage
+
+
+def _check_engine(
+    place: RunDirectory,
+    identity: Mapping[str, Any],
+    saved: Sequence[Saved],
+    target: Saved | None,
+    others: dict[Path, str],
+) -> None:
+    """Whether a run on Ray has what its checkpoints need: engine.json, and its memories."""
+    engine = place.path / ENGINE_FILE
+    if any(one.spread for one in saved) and not engine.exists():
+        others[engine] = "is missing"
+    if target is None or target.spread is None or not target.has_replay:
+        return
+    _, shards, snapshot = target.spread
+    for number, path in enumerate(memories(place, shards)):
+        memory = Checkpoints(path, {"seed": identity["seed"], "shard": number, "of": shards})
+        if is_empty(path):
+            continue
+        try:
+            memory.verified(snapshot)
+        except (DamagedError, ValueError, KeyError, OSError) as error:
+            others[path] = f"has lost what it held: {error}"
+
+
+def memories(place: RunDirectory, shards: int) -> list[Path]:
+    """The directories of the memories of a run on Ray."""
+    return [place.path / SNAPSHOTS / f"memory-{number}" for number in range(shards)]
+
+
+def is_empty(memory: Path) -> bool:
+    """Whether a repair has emptied a memory, for it to begin so."""
+    return memory.is_dir() and not any(memory.iterdir())
 
 
 def _event_damage(path: Path) -> str:

@@ -12,8 +12,19 @@ from typing import Any
 
 import ezgreedy
 from ezgreedy.checkpoints.store import Checkpoints
+from ezgreedy.fleet.fleet_settings import FleetSettings
+from ezgreedy.fleet.ray_run_loop import SNAPSHOTS, write_engine
 from ezgreedy.inspection.found import Inspection, Problem, SetAside
-from ezgreedy.inspection.run_files import RunFiles, Saved, differences, is_locked, read_files
+from ezgreedy.inspection.run_files import (
+    RunFiles,
+    Saved,
+    Spread,
+    differences,
+    is_empty,
+    is_locked,
+    memories,
+    read_files,
+)
 from ezgreedy.results.runs import CHANGEABLE, ENGINE_FILE, run_name
 from ezgreedy.results.store import DRAFT_SUFFIX, write_json_atomically
 from ezgreedy.runs.run_directory import CONFIG_FORMAT, FINISHED, PAUSED, RUNNING
@@ -39,9 +50,13 @@ class _Judged:
     @property
     def target(self) -> Saved | None:
         """The newest checkpoint from which the run can continue; None for its beginning."""
-        end = self.files.rows.end
-        fitting = [one for one in self.files.saved if not one.damage and one.offset <= end]
-        return fitting[-1] if fitting else None
+        return self.files.target
+
+    @property
+    def spread(self) -> Spread | None:
+        """How the run was spread over processes of Ray, by its newest checkpoint that knows."""
+        known = [one.spread for one in self.files.saved if one.spread is not None]
+        return known[-1] if known else None
 
     @property
     def is_finished(self) -> bool:
@@ -53,7 +68,8 @@ class _Judged:
     def inspection(self) -> Inspection:
         """All of it in words."""
         problems = self._problems()
-        is_mendable = self.files.identity is not None and not self._is_fleet_without_engine
+        has_engine = not self._lacks_engine or self.spread is not None
+        is_mendable = self.files.identity is not None and has_engine
         return Inspection(
             self.files.place.path,
             "run",
@@ -65,7 +81,7 @@ class _Judged:
         )
 
     @property
-    def _is_fleet_without_engine(self) -> bool:
+    def _lacks_engine(self) -> bool:
         return self.files.place.path / ENGINE_FILE in self.files.others
 
     # In words.
@@ -101,6 +117,9 @@ class _Judged:
         if unknown:
             notes.append(f"{_OLD_VERSION} {', '.join(unknown)} would go unseen")
         path = files.place.path
+        if self.target is not None and self.target.spread is not None:
+            emptied = filter(is_empty, memories(files.place, self.target.spread.shards))
+            notes += [f"{memory.name} begins empty" for memory in emptied]
         drafts = [*path.glob(f".*{DRAFT_SUFFIX}"), *files.place.checkpoints.glob(".tmp-*")]
         if drafts:
             notes.append(f"{len(drafts)} drafts of a process that was killed, which are ignored")
@@ -117,7 +136,11 @@ class _Judged:
                 lack = "needs rows of results that are not there"
                 found.append(Problem(path, lack, "set aside"))
         for path, damage in files.others.items():
-            remedy = "" if path.name == ENGINE_FILE else "set aside"
+            remedy = "set aside"
+            if path.parent.name == SNAPSHOTS:
+                remedy = "set aside, and this memory begins empty"
+            elif path.name == ENGINE_FILE:
+                remedy = "written anew from a checkpoint, for this machine" if self.spread else ""
             found.append(Problem(path, damage, remedy))
         return found
 
@@ -178,9 +201,7 @@ class _Judged:
     def _mend(self, aside: SetAside) -> None:
         files, place = self.files, self.files.place
         rows, is_set_back = self._row_bytes(), self._is_set_back
-        for path in files.others:
-            if path not in (place.config, place.results):
-                aside.move(path)
+        self._mend_others(aside)
         if place.checkpoints.is_dir():
             self._move_checkpoints(aside)
         if is_set_back:  # later rows and the status are of a state that is no longer there
@@ -195,6 +216,19 @@ class _Judged:
             write_json_atomically(place.config, config, seals=files.rows.names_run)
         if not place.status_file.exists():
             self._write_status(rows.count(b"\n") if is_set_back else len(files.rows.records))
+
+    def _mend_others(self, aside: SetAside) -> None:
+        place = self.files.place
+        for path in self.files.others:
+            if path not in (place.config, place.results):
+                aside.move(path)
+        if self.spread is None:
+            return
+        for path in memories(place, self.spread.shards):
+            if path in self.files.others:
+                path.mkdir(parents=True)
+        if self._lacks_engine:
+            write_engine(place, FleetSettings(self.spread.actors, self.spread.shards))
 
     @property
     def _is_set_back(self) -> bool:
