@@ -1,5 +1,6 @@
 """Row l: Ctrl-C, the end of the terminal, and people who press twice."""
 
+import importlib.util
 import os
 import signal
 import time
@@ -8,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from ezgreedy.cli import main
+from ezgreedy.fleet import ray_run_loop
+from ezgreedy.fleet.fleet_settings import FleetSettings
 from ezgreedy.runs.run_directory import PAUSED, RunDirectory
-from ezgreedy.runs.run_loop import train
+from ezgreedy.runs.run_loop import DriveOptions, train
 from faults import base_runs
 from faults.commands import Forked, outcome, told
 from faults.matrix import Case, Failure, Row
@@ -22,7 +25,8 @@ SIGNALS = {
     "SIGHUP": (signal.SIGHUP,),
     "SIGINT twice": (signal.SIGINT, signal.SIGINT),
 }
-TRAIN, SWEEP = "train", "sweep"
+TRAIN, SWEEP, RAY = "train", "sweep", "train on Ray"
+CASES_PER_RESUME = 5  # resuming on Ray takes a minute
 MARK = "EZGREEDY_FAULTS_CASE"
 _SWEEP = [
     *(
@@ -59,21 +63,29 @@ class Signals(Row):
     title = "Signals"
     goal = "saved and ended within 10 s, exit code 128 + signal, no process left, resume exact"
     others = "Ray: SIGTERM ends with SIGABRT, SIGKILL leaves two agents; torchelastic restarts all"
-    groups = (*(f"{TRAIN}: {name}" for name in SIGNALS), f"{SWEEP}: SIGINT", f"{SWEEP}: SIGTERM")
+    groups = (
+        *(f"{TRAIN}: {name}" for name in SIGNALS),
+        *(f"{what}: {name}" for what in (SWEEP, RAY) for name in ("SIGINT", "SIGTERM")),
+        f"{RAY}: SIGHUP",
+    )
     quick = len(groups)
     full = 30 * len(groups)
     seconds = 1800.0
 
     def prepare(self, place: Path) -> None:
-        self._settings = base_runs.brief(frames=1200)
-        self._whole = base_runs.whole(place / "whole", self._settings)
+        if importlib.util.find_spec("ray") is None:
+            raise SystemExit("row l needs Ray: pip install 'ezgreedy[ray]'")
+        alone = base_runs.brief(frames=1200)
+        on_ray = base_runs.brief("r2d2-ez", lanes=4, frames=6000)
+        self._settings = {TRAIN: alone, SWEEP: None, RAY: on_ray}
+        self._whole = base_runs.whole(place / "whole", alone)
 
     def run(self, case: Case) -> dict[str, Any]:
         what, _, name = case.group.partition(": ")
         mark = f"{MARK}={case.number}-{os.getpid()}"
         directory = case.place / "run"
-        arguments = (what, directory, self._settings, mark)
-        process = Forked(case.place, _begin, *arguments, has_children=what == SWEEP)
+        arguments = (what, directory, self._settings[what], mark)
+        process = Forked(case.place, _begin, *arguments, has_children=what != TRAIN)
         try:
             self._wait(process, directory, what)
             time.sleep(float(case.rng.uniform(0.0, 0.5)))
@@ -87,7 +99,10 @@ class Signals(Row):
         finally:
             process.kill()
         self._check_end(case, ended.code, took, SIGNALS[name][0], mark)
-        self._check_resume(what, directory, ended.code)
+        is_resumed = what != RAY or case.number // len(self.groups) % CASES_PER_RESUME == 0
+        self._check_state(what, directory, ended.code)
+        if is_resumed:
+            self._check_resume(what, directory)
         return {"seconds": round(took, 2), "was_over": int(ended.code == 0)}
 
     def words(self, facts: Sequence[dict[str, Any]]) -> str:
@@ -96,8 +111,8 @@ class Signals(Row):
         return f"{ended}, {over} were over before it" if over else ended
 
     def _wait(self, process: Forked, directory: Path, what: str) -> None:
-        pattern = "status.json" if what == TRAIN else "runs/*/status.json"
-        while process.is_alive and not any(directory.glob(pattern)):
+        pattern = {TRAIN: "status.json", SWEEP: "runs/*/status.json", RAY: "checkpoints/check*"}
+        while process.is_alive and not any(directory.glob(pattern[what])):
             time.sleep(0.01)
 
     def _check_end(self, case: Case, code: int, took: float, number: int, mark: str) -> None:
@@ -111,15 +126,25 @@ class Signals(Row):
                 raise Failure("processes are left behind")
             time.sleep(0.1)
 
-    def _check_resume(self, what: str, directory: Path, code: int) -> None:
+    def _check_state(self, what: str, directory: Path, code: int) -> None:
+        checked = told(["check", str(directory), "--quiet"])
+        if checked.code:
+            raise Failure(f"check finds damage: {checked.out[-300:]}")
+        if what == SWEEP or not code:
+            return
+        status = RunDirectory(directory).status()
+        if status.get("state") != PAUSED:
+            raise Failure(f"the status is {status}")
+
+    def _check_resume(self, what: str, directory: Path) -> None:
         if what == SWEEP:
             again = told(["sweep", "minatar", "--out", str(directory), *_SWEEP])
             if again.code != 0:
                 raise Failure(f"the sweep does not go on: {again.err[-300:]}")
             return
-        if code and RunDirectory(directory).status().get("state") != PAUSED:
-            raise Failure(f"the status is {RunDirectory(directory).status()}")
         answer = told(["resume", str(directory), *base_runs.RESUME])
+        if answer.code == 0 and what == RAY:  # where no two runs are alike
+            return
         if answer.code != 0 or outcome(directory) != self._whole:
             raise Failure(f"does not go on to the same bits: {answer.err[-300:]}")
 
@@ -131,6 +156,9 @@ def _begin(what: str, directory: Path, settings: Any, mark: str) -> int:
     try:
         if what == SWEEP:
             return main(["sweep", "minatar", "--out", str(directory), *_SWEEP])
+        if what == RAY:
+            often = DriveOptions(0.5, is_quiet=True, checkpoint_share=1.0)
+            return ray_run_loop.train(directory, settings, FleetSettings(actors=2), often)
         return train(directory, settings, base_runs.ALWAYS)
     except KeyboardInterrupt as stop:  # as the command line does
         return int(getattr(stop, "exit_code", 130))
