@@ -11,7 +11,8 @@ from ezgreedy.agents.r2d2.actor import Whereabouts
 
 # Reliability over speed: measured on one machine, a killed process is back after about 2 seconds.
 HEARTBEAT_SECONDS = 5.0
-SILENT_SECONDS = 30.0
+# With the time until the next check, a process that hangs is found within half a minute.
+SILENT_SECONDS = 20.0
 
 
 @dataclass(frozen=True)
