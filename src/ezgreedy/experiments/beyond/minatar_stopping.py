@@ -153,14 +153,10 @@ def draw(summary: Summary, directory: Path) -> list[Path]:
     return list(style.save(figure, directory / "minatar_stopping"))
 
 
-def train_commands(num_seeds: int = LEAST_SEEDS) -> list[str]:
-    """The commands that make the runs, seed by seed, so that partial results are balanced."""
-    return [
-        f"ezgreedy train {AGENT} --game {GAME} --scale laptop --frames {FRAMES} --seed {seed}"
-        f"{_change(condition)} --out DIR/{number}-{seed}"
-        for seed in range(num_seeds)
-        for number, condition in enumerate(CONDITIONS)
-    ]
+def _sweep_command(condition: str, num_seeds: int) -> str:
+    name = f"DIR/{condition.partition('(')[0].replace(', ', '-').replace(' ', '-') or 'no-rule'}"
+    command = f"ezgreedy sweep minatar --games {GAME} --agents {AGENT} --frames {FRAMES}"
+    return f"{command} --seeds {num_seeds}{_change(condition)} --out {name}"
 
 
 def _change(condition: str) -> str:
@@ -175,7 +171,7 @@ STUDY = RunStudy(
     shows="what rainbow-ez scores on MinAtar's Freeway with stopping rules",
     statements=tuple(STATEMENTS.values()),
     criteria={"least_seeds": LEAST_SEEDS, "frames": FRAMES, "game": GAME},
-    commands=train_commands(),
+    commands=[_sweep_command(condition, 8) for condition in CONDITIONS],
     summarise=summarise,
     draw=draw,
 )
