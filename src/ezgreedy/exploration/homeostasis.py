@@ -47,6 +47,15 @@ class Homeostat:
         # One row each for counts, means, variances and exponentials.
         self._averages: FloatArray = np.repeat([[0.0], [0.0], [1.0], [1.0]], self.lanes, axis=1)
         self._work: FloatArray = np.empty((3, self.lanes))
+        # Operations on a few hundred numbers are quicker with arrays than with Python's numbers.
+        self._rates, self._spreads, self._shares = (
+            np.full(self.lanes, number)
+            for number in (self.rate, LEAST_SPREAD, 1.0 / (MEMORY / self.rate))
+        )
+        self._memory = MEMORY / self.rate
+        # |x − x̄| is at most √(τv), since v counts x, too.
+        self._may_overflow = self._memory > LARGEST_EXPONENT**2
+        self._is_settled = False  # every lane has seen as many values as the averages reach back
 
     def __call__(self, signal: FloatArray, known: BoolArray | None = None) -> FloatArray:
         """The probability of switching now, [lanes].
@@ -63,11 +72,16 @@ class Homeostat:
             finite |= ~known
         if np.count_nonzero(finite) < self.lanes:
             raise require.refuse("signal", "be finite", signal[~finite].tolist())
+        chances = self.unbounded(signal, known)
+        return np.minimum(chances, 1.0, out=chances)
+
+    def unbounded(self, signal: FloatArray, known: BoolArray | None) -> FloatArray:
+        """The probabilities before they are bounded by 1, without checks of the arguments."""
         if known is None:
             return self._switches(signal, self._averages, self._work)
         lanes = known.nonzero()[0]
         averages = self._averages[:, lanes]
-        chances = np.full(self.lanes, self.rate)
+        chances = self._rates.copy()
         chances[lanes] = self._switches(signal[lanes], averages, self._work[:, : len(lanes)])
         self._averages[:, lanes] = averages
         return chances
@@ -76,9 +90,11 @@ class Homeostat:
         """Probabilities of switching; updates the averages in place, with rows to work in."""
         counts, means, variances, exponentials = averages
         share, gap, change = work
-        counts += 1.0
-        np.minimum(counts, MEMORY / self.rate, out=share)
-        np.divide(1.0, share, out=share)
+        rates, spreads = self._rates[: len(x)], self._spreads[: len(x)]
+        if self._is_settled:
+            share = self._shares[: len(x)]
+        else:
+            self._count(counts, share)
         np.subtract(x, means, out=gap)
         gap *= share
         means += gap
@@ -89,21 +105,30 @@ class Homeostat:
         variances += change
         # A signal that has never varied is as large as it always was.
         np.sqrt(variances, out=change)
-        np.maximum(change, LEAST_SPREAD, out=change)
+        np.maximum(change, spreads, out=change)
         e = np.divide(gap, change)
-        np.minimum(e, LARGEST_EXPONENT, out=e)
+        if self._may_overflow:
+            np.minimum(e, LARGEST_EXPONENT, out=e)
         np.exp(e, out=e)
         if self.as_published:
             change[:] = e
         else:
-            np.divide(exponentials, self.rate, out=change)
+            np.divide(exponentials, rates, out=change)
             np.minimum(e, change, out=change)
         change -= exponentials
         change *= share
         exponentials += change
-        e *= self.rate
+        e *= rates
         e /= exponentials
-        return np.minimum(e, 1.0, out=e)
+        return e
+
+    def _count(self, counts: FloatArray, share: FloatArray) -> None:
+        """Counts one more value of these lanes; writes 1/τ."""
+        counts += 1.0
+        np.minimum(counts, self._memory, out=counts)
+        np.divide(1.0, counts, out=share)
+        all_counts = self._averages[0]
+        self._is_settled = bool(all_counts.min() >= self._memory)
 
     def state_dict(self) -> dict[str, Any]:
         """The averages, as plain JSON-able data."""
@@ -126,3 +151,4 @@ class Homeostat:
                 raise require.refuse(f"state[{name!r}]", f"be {self.lanes} numbers", state[name])
             arrays.append(array)
         self._averages = np.stack(arrays)
+        self._is_settled = False

@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 from ezgreedy import requirements as require
 from ezgreedy.requirements import BoolArray, FloatArray
 
+_FLOATS = np.dtype(np.float64)
+
 
 class Seen(NamedTuple):
     """What a loop knows before a decision, one entry per lane; None where it was not given.
@@ -71,10 +73,10 @@ def _numbers(name: str, value: object, lanes: int) -> FloatArray | None:
     if value is None:
         return None
     array = np.asarray(value)
-    if array.dtype.kind not in "biuf":
+    if array.dtype is not _FLOATS and array.dtype.kind not in "biuf":
         raise require.refuse_type(name, f"hold numbers, not {array.dtype}", value)
     if array.shape != (lanes,):
         raise require.refuse(name, f"have shape {(lanes,)}", array.shape)
     if np.count_nonzero(np.isfinite(array)) < lanes:
         raise require.refuse(name, "be finite", array.tolist())
-    return array.astype(np.float64, copy=False)
+    return array if array.dtype is _FLOATS else array.astype(np.float64)

@@ -255,7 +255,8 @@ class StopOnDiscrepancy(StoppingRule):
     def judge(self, seen: Seen) -> BoolArray:
         """True where the homeostat fires on the discrepancy."""
         discrepancy, known = self.promise(seen)
-        chances = self.homeostat(discrepancy, known)
+        # A draw is below 1, so that chances above 1 need no bound.
+        chances = self.homeostat.unbounded(discrepancy, known)
         fires: BoolArray = self._uniforms(seen.active) < chances
         return fires if known is None else fires & known
 
