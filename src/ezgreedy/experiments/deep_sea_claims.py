@@ -125,7 +125,9 @@ def _claim_of_learning(settings: Settings, results: Results) -> Claim:
         "εz-greedy learns and ε-greedy does not. If every step costs, as its appendix says, "
         "untried actions look better than tried ones and both policies learn equally soon. The "
         "paper's own figure shows ε-greedy failing: its appendix and its figure are inconsistent.",
-        key_numbers=names_with(numbers, "N = 20: ratio"),
+        key_numbers=[
+            name for name in names_with(numbers, "N = 20: ratio") if name.split(", N")[0] in sides
+        ],
     )
 
 

@@ -76,9 +76,15 @@ def plain(number: int | float | str) -> str:
 
 
 def key_numbers(claim: Claim) -> dict[str, Number]:
-    """The claim's first three key numbers, or its first three."""
-    names = list(claim.key_numbers or claim.numbers)[:_NUM_KEY_NUMBERS]
-    return {name: claim.numbers[name] for name in names}
+    """Three numbers to stand beside the verdict: key numbers if there are any, none of controls."""
+    names = [name for name in claim.key_numbers or claim.numbers if not _is_of_control(claim, name)]
+    return {name: claim.numbers[name] for name in names[:_NUM_KEY_NUMBERS]}
+
+
+def _is_of_control(claim: Claim, number: str) -> bool:
+    """Whether a number's name begins with that of a control (and not with a reading's)."""
+    conditions = [name for name in (*claim.readings, *claim.controls) if number.startswith(name)]
+    return bool(conditions) and max(conditions, key=len) not in claim.readings
 
 
 def quick_notice(num_quick: int, num_findings: int) -> str:
