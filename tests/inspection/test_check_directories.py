@@ -76,7 +76,13 @@ def test_an_experiment_keeps_its_rows_up_to_the_damage_and_makes_the_rest_again(
     assert "results.jsonl: line" in capsys.readouterr().out
     assert check(place, "--repair") == 0
     assert not (place / "summary.json").exists()
-    assert main([*words, "--resume"]) == 0
+    capsys.readouterr()
+    assert check(place) == 0
+    again = f"ezgreedy reproduce sequence-probabilities --quick --resume --out {tmp_path}"
+    assert f"`{again}` continues it" in capsys.readouterr().out
+    assert main(["report", str(tmp_path)]) == 2
+    assert f"no finished experiment (sequence-probabilities); `{again}`" in capsys.readouterr().err
+    assert main([*again.split()[1:], "--jobs", "1"]) == 0
     assert check(place) == 0
 
 

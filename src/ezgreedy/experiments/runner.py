@@ -189,6 +189,14 @@ def _holds_files(directory: Path) -> bool:
     )
 
 
+def command_to_continue(directory: Path) -> str:
+    """The command that completes the experiment in a directory."""
+    stored = _stored_identity(directory)
+    # Files of earlier versions do not have the command.
+    command = stored.get("command", f"ezgreedy reproduce {stored['id']}")
+    return f"{command} --resume --out {shlex.quote(str(directory.parent))}"
+
+
 def _stored_identity(directory: Path) -> dict[str, Any]:
     path = directory / SETTINGS_FILE
     try:
@@ -212,7 +220,9 @@ def _check_identity(run: PlannedRun) -> None:
         {"version": now["version"], **now["settings"]},
     )
     if difference:
-        raise ValueError(f"{run.directory} cannot be continued: {difference}; choose another --out")
+        begun = f" (it was begun with `{before['command']}`)" if "command" in before else ""
+        told = f"{run.directory} cannot be continued: {difference}{begun}"
+        raise ValueError(f"{told}; choose another --out")
 
 
 def _difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
@@ -229,7 +239,8 @@ def _carried_out(run: PlannedRun, workers: Workers, report: ProgressBar) -> bool
     """Runs the rest of an experiment and concludes it; returns whether that succeeded."""
     run.directory.mkdir(parents=True, exist_ok=True)
     if not run.finished:
-        write_json_atomically(run.directory / SETTINGS_FILE, run.identity, seals=True)
+        said = {**run.identity, "command": run.command}
+        write_json_atomically(run.directory / SETTINGS_FILE, said, seals=True)
     jobs = run.jobs
     num_jobs = len(run.cells) * run.num_seeds
     num_done = num_jobs - len(jobs)

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from ezgreedy import requirements as require
-from ezgreedy.experiments.runner import RETIRED
+from ezgreedy.experiments.runner import RETIRED, command_to_continue
 from ezgreedy.findings.finding import SUMMARY_FILE, read_finding
 from ezgreedy.inspection.found import Inspection, Problem, SetAside
 from ezgreedy.inspection.run_state import inspect_run
@@ -148,8 +148,15 @@ def _experiment(path: Path) -> Inspection:
         told = "differs from settings.json in its settings"
         problems.append(Problem(path / SUMMARY_FILE, told, "set aside, and made again"))
     state = f"{rows} rows of results" + (", concluded" if summary is not None else "")
-    next_step = "" if summary and not problems else f"reproduce {path.name} --resume continues it"
+    next_step = "" if summary and not problems else f"`{_continuing(path)}` continues it"
     return Inspection(path, "experiment", state, next_step, problems, mend=_mend_experiment)
+
+
+def _continuing(path: Path) -> str:
+    try:
+        return command_to_continue(path)
+    except (ValueError, OSError):  # settings.json is damaged or not there
+        return f"ezgreedy reproduce {path.name} --resume --out {path.parent}"
 
 
 def _differ(concluded: Mapping[str, Any], begun: Mapping[str, Any]) -> bool:
@@ -177,6 +184,7 @@ def _mend_experiment(aside: SetAside) -> None:
         else:
             one = read_finding(path)
             said = {"id": one.id, "version": one.version, "settings": dict(one.settings)}
+            said["command"] = one.command
             write_json_atomically(settings, said, seals=True)
     if RESULTS_FILE in damaged and _has(path, RESULTS_FILE):
         kept = results.read_bytes()[: intact_part(results).end]

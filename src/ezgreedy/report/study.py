@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, get_args
 from ezgreedy import requirements as require
 from ezgreedy.experiments import registry
 from ezgreedy.experiments.run_study import run_studies
+from ezgreedy.experiments.runner import command_to_continue
 from ezgreedy.findings.claims import Claim, Statement
 from ezgreedy.findings.finding import (
     SUMMARY_FILE,
@@ -27,6 +28,7 @@ from ezgreedy.report.deep import DeepStudy, read_deep_study
 from ezgreedy.report.fault_matrix import FAULTS_FILE, FaultMatrix, read_fault_matrix
 from ezgreedy.report.suite_scores import LEAST_SHOWN, SuiteScores, suite_scores
 from ezgreedy.results.runs import CONFIG_FILE, run_directories
+from ezgreedy.runs.output_paths import EXPERIMENT_FILE, kind_of
 
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 
@@ -178,10 +180,7 @@ def read_study(*sources: Path) -> Study:
         directories = _experiments(source)
         has_runs = bool(run_directories(source))
         if not directories and not has_runs:
-            raise ValueError(
-                f"{source} holds no summaries (*/{SUMMARY_FILE}) and no runs (*/{CONFIG_FILE}); "
-                f"`ezgreedy reproduce --out {source}` or `ezgreedy train` makes them"
-            )
+            raise ValueError(_nothing_in(source))
         for directory in directories:
             if directory.name in found and found[directory.name].resolve() != directory.resolve():
                 where = f"{found[directory.name]} and {directory}"
@@ -202,6 +201,19 @@ def read_study(*sources: Path) -> Study:
         _rows(known, {finding.id: finding for finding in findings.values()}),
         {name: found[name] for name in ids},
         _faults(sources),
+    )
+
+
+def _nothing_in(source: Path) -> str:
+    """Why a directory has nothing to report, and what to do."""
+    begun = [path.parent for path in sorted(source.glob(f"*/{EXPERIMENT_FILE}"))]
+    begun = [path for path in begun if kind_of(path) == "experiment"]
+    if begun:
+        names = ", ".join(path.name for path in begun)
+        return f"{source} has no finished experiment ({names}); `{command_to_continue(begun[0])}`"
+    return (
+        f"{source} holds no summaries (*/{SUMMARY_FILE}) and no runs (*/{CONFIG_FILE}); "
+        "`ezgreedy reproduce` or `ezgreedy train` makes them"
     )
 
 

@@ -21,12 +21,12 @@ def require_apart(directory: Path, name: str = "--out") -> None:
         name: name of the argument.
     """
     for parent in Path(directory).resolve().parents:
-        kind = _kind(parent)
+        kind = kind_of(parent)
         if kind:
             raise require.refuse(name, f"not lie within the {kind} {parent}", str(directory))
 
 
-def _kind(directory: Path) -> str:
+def kind_of(directory: Path) -> str:
     """The kind of output that a directory holds, in one word; "" if not ours."""
     if (directory / SWEEP_FILE).exists():
         return "sweep"
