@@ -101,7 +101,8 @@ def test_a_registered_law_is_written_read_and_named_in_settings(registries):
 def test_settings_of_an_unknown_kind_are_refused_with_a_way_out(registries):
     plain = as_plain(RAINBOW.at_scale("paper", "deep_sea/5"))
     plain["agent"]["kind"] = "RockingRainbow"
-    with pytest.raises(ValueError, match=r"settings\.agent\.kind must be one of .*--import"):
+    told = "settings.agent is a 'RockingRainbow', which is not known here: --import"
+    with pytest.raises(ValueError, match=told):
         from_plain(plain)
 
 
@@ -186,3 +187,10 @@ def test_a_module_that_is_not_there_is_refused_by_name(capsys):
     assert (
         "--import must name a module that can be imported from here; got 'no_such_module'" in said
     )
+
+
+def test_commands_that_are_told_name_the_modules_that_were_imported(monkeypatch):
+    monkeypatch.setenv(plugins.VARIABLE, "")
+    assert plugins.options() == ""
+    monkeypatch.setenv(plugins.VARIABLE, "mine,yours.laws")
+    assert plugins.options() == " --import mine --import yours.laws"

@@ -1,4 +1,4 @@
-"""How do other packages add agents, games and duration laws? By registering on import.
+"""How do other packages add agents, games, duration laws and rules? By registering on import.
 
 A module registers its additions when it is imported, with `games.registry.register`,
 `agents.registry.register` or `exploration.laws.register`. It is imported in one of three ways: by
@@ -48,6 +48,11 @@ def add(name: str) -> None:
     names = _asked_for()
     if name not in names:
         os.environ[VARIABLE] = ",".join([*names, name])
+
+
+def options() -> str:
+    """` --import MODULE` for every module that was asked for, to follow a command that is told."""
+    return "".join(f" --import {name}" for name in _asked_for())
 
 
 def _asked_for() -> list[str]:

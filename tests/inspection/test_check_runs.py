@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from ezgreedy.cli import main
+from ezgreedy.runs import settings_codec
 from ezgreedy.runs.interruption import Interruption
 from ezgreedy.runs.output_paths import SET_ASIDE
 from ezgreedy.runs.run_loop import DriveOptions, resume, train
@@ -247,3 +248,16 @@ def test_what_is_not_ours_is_refused(tmp_path, name, capsys):
 def test_committed_results_are_sound():
     results = Path(__file__).parents[2] / "results"
     assert check(results, "--quiet") == 0
+
+
+def test_a_run_with_a_law_of_an_unknown_module_is_sound(run, capsys, monkeypatch):
+    known = settings_codec.kinds()
+    others = {name: made for name, made in known.items() if name != "Zeta"}
+    monkeypatch.setattr(settings_codec, "kinds", lambda: others)
+    before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
+    assert main(["check", str(run), "--repair"]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "settings.agent.durations is a 'Zeta', which is not known here: --import" in told
+    assert {path: path.read_bytes() for path in run.rglob("*") if path.is_file()} == before
+    assert main(["resume", str(run)]) == 2
+    assert "--import the module that registers it" in capsys.readouterr().err

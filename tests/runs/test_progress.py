@@ -57,3 +57,19 @@ def test_no_time_is_left_to_show_while_nothing_moves(capsys, monkeypatch):
     assert lines[1] == "r2d2 on Pong: 2,000 of 10,000 frames, 100 frames/s, about 80 s left"
     for line in lines[4:]:
         assert line == "r2d2 on Pong: 2,000 of 10,000 frames, 0 frames/s"
+
+
+def test_a_long_evaluation_is_told_every_twenty_seconds(capsys):
+    bar = Bar("rainbow on Pong", 10_000)
+    record = {"kind": "evaluation", "frames": 0, "mean_return": 1.0, "episodes": 2}
+    for _ in range(2):  # and again in the next evaluation
+        for seconds in range(45):
+            bar.see_evaluation(float(seconds), 500_000)
+        bar.see_record(record)
+    told = capsys.readouterr().err.splitlines()
+    assert told[:3] == told[3:]
+    assert told[:2] == [
+        f"rainbow on Pong: evaluating, {seconds} s so far (evaluation.frames is 500,000; "
+        "Ctrl-C saves and stops)"
+        for seconds in (20, 40)
+    ]

@@ -293,7 +293,7 @@ def _settings(parsed: argparse.Namespace) -> Any:
         settings = replace(settings, device=parsed.device)
     settings = with_settings(settings, parsed.changes)
     if not parsed.quiet:
-        _note_shortened(settings, whole.frames)
+        _note_shortened(settings, whole.frames, parsed.changes)
     return settings
 
 
@@ -305,19 +305,25 @@ def known_game(name: str) -> str:
     return known
 
 
-def _note_shortened(settings: Any, whole: int) -> None:
+def _note_shortened(settings: Any, whole: int, changes: Sequence[str]) -> None:
     """Says what a run keeps of its scale if it is much shorter than the whole."""
     if settings.frames >= whole / 2:
         return
     from ezgreedy.named_settings import written
 
-    kept = [f"evaluation.frames={settings.evaluation.frames}"]
+    kept = {"evaluation.frames": str(settings.evaluation.frames)}
     if hasattr(settings.agent, "epsilon"):
-        kept.insert(0, f"agent.epsilon='{written(settings.agent.epsilon)}'")
-    print(
-        f"{settings.frames:,} frames are {settings.frames / whole:.1%} of this scale's {whole:,}, "
-        f"and nothing else is shortened: {', '.join(kept)} (--set changes them)"
+        kept = {"agent.epsilon": f"'{written(settings.agent.epsilon)}'"} | kept
+    changed = tuple(change.partition("=")[0] for change in changes)
+    told = [f"{name}={value}" for name, value in kept.items() if not name.startswith(changed)]
+    share = (
+        f"{settings.frames / whole:.1%}" if settings.frames >= whole / 1000 else "less than 0.1%"
     )
+    line = f"{settings.frames:,} frames are {share} of this scale's {whole:,}"
+    if told:
+        line += f", and nothing else is shortened: {', '.join(told)} (--set changes them"
+        line += "; --scale chooses a smaller one)" if settings.frames < whole / 100 else ")"
+    print(line)
 
 
 def note_missing_scores(scale: str, games: Sequence[str]) -> None:

@@ -16,7 +16,7 @@ from ezgreedy.fleet.ray_run_loop import SNAPSHOTS
 from ezgreedy.results.runs import CHANGEABLE, ENGINE_FILE, read_config, read_mapping, run_name
 from ezgreedy.results.store import IntactPart, intact_part
 from ezgreedy.runs.run_directory import RunDirectory
-from ezgreedy.runs.settings_codec import from_plain, with_later_settings
+from ezgreedy.runs.settings_codec import UnknownKindError, from_plain, with_later_settings
 
 _HEADER = struct.Struct("<QI")
 _CHECKSUM = struct.Struct("<I")
@@ -28,6 +28,7 @@ class Config(NamedTuple):
     data: dict[str, Any] | None
     is_sealed: bool
     damage: str
+    lacks: str = ""  # what this process does not know and `resume` would need
 
 
 class Spread(NamedTuple):
@@ -128,6 +129,8 @@ def _config(place: RunDirectory) -> Config:
     try:
         data, is_sealed = read_config(place.path)
         from_plain(with_later_settings(data["settings"]))
+    except UnknownKindError as error:
+        return Config(data, is_sealed, "", str(error))
     except (OSError, ValueError, TypeError, RecursionError) as error:
         return Config(None, True, str(error))
     return Config(data, is_sealed, "")

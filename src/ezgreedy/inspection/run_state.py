@@ -114,6 +114,8 @@ class _Judged:
         unknown = [] if files.config.is_sealed else ["the settings"]
         unknown += [] if files.rows.names_run else ["the run of rows"]
         unknown += [] if files.counted is not None or not files.status else ["the number of rows"]
+        if files.config.lacks:
+            notes.append(files.config.lacks)
         if unknown:
             notes.append(f"{_OLD_VERSION} {', '.join(unknown)} would go unseen")
         path = files.place.path

@@ -13,8 +13,10 @@ from typing import Any, Protocol
 from ezgreedy.results.field_names import FRAMES_PER_SECOND, STEPS_PER_SECOND, named_numbers
 from ezgreedy.runs.pace import RecentSpeed
 from ezgreedy.runs.progress_bar import ProgressBar
+from ezgreedy.units import duration
 
 _SECONDS_BETWEEN_MOVES = 0.5
+_SECONDS_BETWEEN_LINES = 20.0  # of a long evaluation
 
 # What the progress line shows of a report.
 _SHOWN = {
@@ -33,6 +35,9 @@ class Spectator(Protocol):
 
     def see_record(self, record: dict[str, Any]) -> None:
         """Show a new line of results."""
+
+    def see_evaluation(self, seconds: float, frames: int) -> None:
+        """Show that an evaluation of this many frames has been going on for this long."""
 
     def see_status(self, status: Mapping[str, float], frames: int) -> None:
         """Show the status of the engine after this many frames."""
@@ -58,6 +63,7 @@ class Bar:
         self._begun, self._last_move = begun, time.monotonic()
         self._speed = RecentSpeed(begun, self._last_move)
         self._evaluation: str = ""
+        self._next_line = _SECONDS_BETWEEN_LINES
         self._report: str = ""
         self._status: str = ""
 
@@ -70,9 +76,17 @@ class Bar:
         news = ", ".join(part for part in (self._report, self._evaluation, self._status) if part)
         self._bar.show(frames, self._speed.see(frames, now), news)
 
+    def see_evaluation(self, seconds: float, frames: int) -> None:
+        """Writes a line from time to time, as the bar stands still meanwhile."""
+        if seconds >= self._next_line:
+            self._next_line += _SECONDS_BETWEEN_LINES
+            length = f"evaluation.frames is {frames:,}"
+            self.tell(f"evaluating, {duration(seconds)} so far ({length}; Ctrl-C saves and stops)")
+
     def see_record(self, record: dict[str, Any]) -> None:
         """Shows the last evaluation and the last report."""
         if record["kind"] == "evaluation":
+            self._next_line = _SECONDS_BETWEEN_LINES
             at = f"at {record['frames']:,} frames"
             self._evaluation = f"evaluation {record['mean_return']:,.1f} {at}"
             # The time that it took says nothing about the speed of training.
@@ -138,6 +152,9 @@ class TensorBoard:
 
     def see_progress(self, frames: int) -> None:
         """Does nothing: speeds are shown with the records."""
+
+    def see_evaluation(self, seconds: float, frames: int) -> None:
+        """Does nothing: the evaluation is written once it is done."""
 
     def see_record(self, record: dict[str, Any]) -> None:
         """Writes every number of the record at its frame."""

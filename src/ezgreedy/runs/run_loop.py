@@ -9,11 +9,13 @@ import contextlib
 import shutil
 import time
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from ezgreedy import plugins
 from ezgreedy import requirements as require
 from ezgreedy.agents.run_settings import RunSettings
 from ezgreedy.checkpoints.state_tree import NotFiniteStateError
@@ -203,10 +205,8 @@ def _closing_words(place: RunDirectory, frames: int) -> str:
         if record["kind"] == "evaluation"
     ]
     last = scores[-1] if scores else ""
-    return (
-        f"finished {frames:,} frames{last}; ezgreedy watch {place.path} shows the agent, "
-        f"ezgreedy report {place.path} its curves"
-    )
+    watch = f"ezgreedy watch {place.path}{plugins.options()} shows the agent"
+    return f"finished {frames:,} frames{last}; {watch}, ezgreedy report {place.path} its curves"
 
 
 def _note_end(place: RunDirectory, state: str, run: "_Run", reason: str) -> None:
@@ -331,7 +331,8 @@ class _Run:
         if self._interruption.requested:
             self._save()
             self._status(PAUSED)
-            say = f"paused at {training.frames:,} frames; ezgreedy resume {self._place.path}"
+            again = f"ezgreedy resume {self._place.path}{plugins.options()}"
+            say = f"paused at {training.frames:,} frames; {again}"
             self._spectators[0].say(say)
             return self._interruption.exit_code
         self._finish(drops_replay)
@@ -366,12 +367,18 @@ class _Run:
         if training.report_is_due:
             self._write(training.report())
         while training.evaluation_is_due:
-            record = training.evaluate(lambda: self._interruption.requested)
+            record = training.evaluate(partial(self._is_interrupted, time.monotonic()))
             if record is None:
                 return False
             self._write(record)
             self._log.sync()
         return True
+
+    def _is_interrupted(self, evaluating_since: float) -> bool:
+        seconds = time.monotonic() - evaluating_since
+        for spectator in self._spectators:
+            spectator.see_evaluation(seconds, self._training.settings.evaluation.frames)
+        return self._interruption.requested
 
     def _write(self, record: dict[str, Any]) -> None:
         self._log.append(record)

@@ -34,6 +34,19 @@ _LATER_SETTINGS = {
 _SHARED = (RunSettings, EvaluationSettings, Protocol, ImportanceExponent, Convolution, Linear)
 
 
+class UnknownKindError(ValueError):
+    """Settings of a class that is not registered here: often one of a module of the user's.
+
+    Args:
+        name: dotted name of the settings.
+        kind: name of the class.
+    """
+
+    def __init__(self, name: str, kind: object) -> None:
+        way = "--import the module that registers it"
+        super().__init__(f"{name} is a {kind!r}, which is not known here: {way}")
+
+
 def kinds() -> dict[str, Any]:
     """Settings classes by name: of runs and registered agents, duration laws, stopping rules."""
     own = tuple(dict.fromkeys(type(settings) for settings in agents().values()))
@@ -84,8 +97,7 @@ def from_plain(plain: Any, name: str = "settings") -> Any:
         return plain
     made = kinds().get(plain.get(KIND, ""))
     if made is None:
-        rule = f"be one of {', '.join(kinds())} (or a class of a plugin: see --import)"
-        raise require.refuse(f"{name}.{KIND}", rule, plain.get(KIND))
+        raise UnknownKindError(name, plain.get(KIND))
     known = [field.name for field in fields(made)]
     given = {key: value for key, value in plain.items() if key != KIND}
     if given.keys() != set(known):
