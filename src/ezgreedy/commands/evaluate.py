@@ -145,6 +145,7 @@ def _watch(parsed: argparse.Namespace) -> int:
     scores = play(policy, lanes, parsed.steps, see)
     write_gif(out, pictures)
     print(f"{num_exploratory} of {parsed.steps} steps exploratory")
-    print("episodes finished: " + (", ".join(f"{score:g}" for score in scores) or "none"))
+    returns = ", ".join(f"{score:g}" for score in scores) or "no episode finished"
+    print(f"returns of finished episodes: {returns}")
     print(f"wrote {out}")
     return 0

@@ -52,7 +52,9 @@ def _inspected(path: Path) -> Inspection | None:
         return _experiment(path)
     inner = sorted(child for child in path.iterdir() if child.name != SET_ASIDE)
     parts = [part for part in map(_inspected, inner) if part is not None]
-    return Inspection(path, "directory", f"{len(parts)} parts", parts=parts) if parts else None
+    return (
+        Inspection(path, "directory", counted(len(parts), "part"), parts=parts) if parts else None
+    )
 
 
 def _has(path: Path, name: str) -> bool:

@@ -84,7 +84,9 @@ def _opening(study: Study) -> Iterator[str]:
         f"*{wording.VERDICT_WORDS[verdict]}*: {meaning}"
         for verdict, meaning in wording.VERDICT_MEANINGS.items()
     ]
-    yield f"{'; '.join(meanings)}; *{wording.NO_VERDICT}*: {wording.NO_VERDICT_MEANING}."
+    meanings.append(f"*{wording.NO_VERDICT}*: {wording.NO_VERDICT_MEANING}")
+    meanings.append("*runs are missing*: fewer runs are finished than its criterion asks for")
+    yield f"{'; '.join(meanings)}."
     yield ""
 
 

@@ -65,5 +65,10 @@ def game(name: str) -> Game:
         raise require.refuse_type("game", "be the name of a game", name)
     known = games()
     if name not in known:
-        raise require.refuse_name("game", "be one of the 57 Atari games", name, known)
+        raise require.refuse_name(
+            "game",
+            "be one of the 57 Atari games, or FAMILY/NAME as in minatar/breakout and gymnasium/ID",
+            name,
+            known,
+        )
     return known[name]
