@@ -20,7 +20,7 @@ def facts(finding: Finding) -> str:
     """Seeds, computing time and version, in one line."""
     computing = ""
     if finding.seconds is not None:
-        computing = f"{duration(finding.seconds)} of computing on one core, "
+        computing = f"{duration(finding.seconds)} of computing on shared, busy cores, "
     return f"{counted(finding.seeds, 'seed')}, {computing}version {finding.version}"
 
 
