@@ -80,8 +80,8 @@ def num_actions(value: object) -> int:
     """A number of actions: an int, or Gymnasium's (or Gym's) `Discrete` space."""
     if "Discrete" not in (parent.__name__ for parent in type(value).__mro__):
         if hasattr(value, "sample"):  # a Box, a MultiDiscrete, ...
-            way = "options repeat one of finitely many actions: map numbers to actions in a wrapper"
-            raise refuse_type("num_actions", "be an int or a Discrete space", value, way)
+            rule = "be an int or a Discrete space"
+            raise refuse_type("num_actions", rule, value, _way_to_actions(value))
         return integer("num_actions", value, least=1)
     space: Any = value
     if getattr(space, "start", 0) != 0:
@@ -118,9 +118,11 @@ def one_of(name: str, value: object, choices: Sequence[str]) -> str:
 
 def mask(name: str, value: object, shape: tuple[int, ...]) -> BoolArray:
     """A bool array of exactly this shape."""
-    array = _as_array(name, value, "be a bool array")
+    array = _as_array(name, value, "be a bool array", shape)
     if array.dtype != np.bool_:
-        raise refuse_type(name, f"be a bool array of shape {shape}, not {array.dtype}", value)
+        # Gymnasium's masks of legal actions are int8.
+        way = f"pass {name}.astype(bool)" if array is value and array.dtype.kind in "iuf" else ""
+        raise refuse_type(name, f"be a bool array of shape {shape}, not {array.dtype}", value, way)
     if array.shape != shape:
         raise refuse(name, f"have shape {shape}", array.shape)
     return array
@@ -128,7 +130,7 @@ def mask(name: str, value: object, shape: tuple[int, ...]) -> BoolArray:
 
 def probabilities(name: str, value: object, length: int) -> FloatArray:
     """Finite, non-negative numbers, not all zero, one for each of `length` things."""
-    array = _as_array(name, value, "be an array of numbers")
+    array = _as_array(name, value, "be an array of numbers", (length,), per="")
     if array.dtype.kind not in "iuf":
         raise refuse_type(name, f"hold numbers, not {array.dtype}", value)
     if array.shape != (length,):
@@ -138,17 +140,20 @@ def probabilities(name: str, value: object, length: int) -> FloatArray:
     return array.astype(np.float64)
 
 
-def actions(name: str, value: object, length: int, num_actions: int) -> IntArray:
-    """Action indices in [0, num_actions), one for each of `length` lanes, as int64."""
-    array = value if type(value) is np.ndarray else _as_array(name, value, "be an int array")
+def actions(
+    name: str, value: object, length: int, num_actions: int, per: str = "lane"
+) -> IntArray:
+    """Action indices in [0, num_actions), one for each of `length` lanes (or what `per` says)."""
+    array = value
+    if type(array) is not np.ndarray:
+        array = _as_array(name, value, "be an int array", (length,), per)
     if array.dtype.kind not in "iu":
         # Values have an axis more than actions.
         way = "pass argmax(axis=1) of values" if array.ndim == 2 else ""
         raise refuse_type(name, f"hold ints, not {array.dtype}", value, way)
     if array.shape != (length,):
-        received = (
-            f"{array.shape} (one entry per lane, and lanes are fixed: `active` leaves some out)"
-        )
+        lanes = _way_to_lanes(array.shape, length) if (name, per) == ("greedy", "lane") else ""
+        received = f"{array.shape} (one entry per {per}{lanes})"
         raise refuse(name, f"have shape {(length,)}", Described(received))
     if array.dtype != np.int64:
         if array.dtype == np.uint64 and (array > LARGEST_INT64).any():
@@ -163,12 +168,14 @@ def actions(name: str, value: object, length: int, num_actions: int) -> IntArray
     return array
 
 
-def _as_array(name: str, value: object, rule: str) -> NDArray[Any]:
+def _as_array(
+    name: str, value: object, rule: str, shape: tuple[int, ...], per: str = "lane"
+) -> NDArray[Any]:
     """Lists and tuples are spelled-out arrays; anything else must be an array already."""
     if isinstance(value, np.ndarray):
         return value
     if not isinstance(value, (list, tuple)):
-        raise refuse_type(name, rule, value, _way_to_an_array(value))
+        raise refuse_type(name, rule, value, _way_to_an_array(value, shape, per))
     try:
         array = np.array(value)
     except ValueError as error:
@@ -176,16 +183,37 @@ def _as_array(name: str, value: object, rule: str) -> NDArray[Any]:
     return array
 
 
-def _way_to_an_array(value: object) -> str:
+def _way_to_an_array(value: object, shape: tuple[int, ...], per: str) -> str:
     """What to pass instead of a tensor or a scalar; "" for other things."""
     if isinstance(value, (bool, int, float, np.generic)):
-        return f"one entry per lane: pass [{value}]"
+        many = f"an array of {shape[0]}" if len(shape) == 1 else f"an array of shape {shape}"
+        entry = "entry" if len(shape) == 1 else "row"
+        way = f"pass {f'[{value}]' if shape == (1,) else many}"
+        return f"one {entry} per {per}: {way}" if per else way
     package = type(value).__module__.partition(".")[0]
     if package == "torch":
         return "pass tensor.cpu().numpy(), or use ezgreedy.exploration.tensors.TensorEZGreedy"
     if hasattr(value, "__array__"):
         return "pass numpy.asarray of it"
     return ""
+
+
+def _way_to_lanes(shape: tuple[int, ...], length: int) -> str:
+    """What to do about a policy that was made with another number of lanes."""
+    if len(shape) == 1 and shape[0] > length:
+        return f": make the policy with lanes={shape[0]}"
+    return ", and lanes are fixed: `active` leaves some out"
+
+
+def _way_to_actions(space: Any) -> str:
+    """What to pass instead of a space whose actions cannot be numbered as they are."""
+    way = "options repeat one of finitely many actions: map numbers to actions in a wrapper"
+    if type(space).__name__ == "Box":
+        return f"for continuous actions use HeldActions or HeldNoise; {way}"
+    sizes = np.ravel(getattr(space, "nvec", ()))
+    if sizes.size and (sizes == sizes[0]).all():
+        return f"for vector environments pass envs.single_action_space; {way}"
+    return way
 
 
 def _plain(name: str) -> str:

@@ -8,11 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from ezgreedy import EZGreedy, Fixed
 from ezgreedy.adapters import libraries
 from ezgreedy.adapters.libraries import Library
 from ezgreedy.adapters.saved_lanes import fresh_seed, restore
+from ezgreedy.exploration.tensors import TensorEZGreedy
 from support.twins import tape
 
 MAJOR, MINOR = version("numpy").split(".")[:2]
@@ -110,6 +112,32 @@ def test_lanes_that_both_have_continue_and_others_begin(lanes):
     np.testing.assert_array_equal(played[:, :common], tape(saved, 60)[:, :common])
     alone = tape(EZGreedy(6, 0.4, lanes=5, seed=1), 60)
     np.testing.assert_array_equal(played[:, common:], alone[:, common:lanes])
+
+
+@pytest.mark.parametrize("lanes", [1, 5])
+@pytest.mark.parametrize("kind", [EZGreedy, TensorEZGreedy])
+def test_counters_keep_what_lanes_did_that_are_gone(kind, lanes):
+    saved = EZGreedy(6, 0.4, Fixed(70), lanes=3, seed=1)
+    explored = played = 0
+    for _ in range(40):
+        saved(np.zeros(3, dtype=int))
+        explored += int(saved.exploring.sum())
+    running = np.count_nonzero(saved.remaining[lanes:])
+    assert (running > 0) == (lanes == 1)
+    explore = kind(6, 0.4, Fixed(70), lanes=lanes, seed=1)
+    with pytest.warns(UserWarning, match="saved with 3 environments"):
+        restore(explore, saved.state_dict())
+    greedy = np.zeros(lanes, dtype=int)
+    for _ in range(20):
+        explore(torch.from_numpy(greedy) if kind is TensorEZGreedy else greedy)
+        explored += int(explore.exploring.sum())
+        played += lanes
+    counters = explore.counters
+    assert (counters.steps, counters.explored) == (3 * 40 + played, explored)
+    assert counters.cut_by_episode_ends == running
+    again = kind(6, 0.4, Fixed(70), lanes=lanes, seed=1)
+    again.load_state_dict(explore.state_dict())
+    assert again.counters == counters
 
 
 def test_the_same_lanes_continue_in_silence():

@@ -394,6 +394,9 @@ def test_another_number_of_environments_continues_with_a_warning(tmp_path, lanes
     assert loaded.explore.steps.tolist() == ([30, 30, 30, 0, 0])[:lanes]
     loaded.learn(10 * lanes, reset_num_timesteps=False)
     assert other.recording.num_steps == [10] * lanes
+    counters = loaded.explore.counters  # of all that ever happened
+    assert counters.steps == 90 + 10 * lanes
+    assert 0 < counters.explored == counters.started <= counters.steps
 
 
 def test_environments_that_change_between_calls_are_refused_with_the_way():

@@ -278,6 +278,7 @@ def test_another_number_of_environments_continues_with_a_warning():
     with pytest.warns(UserWarning, match="saved with 3 environments, continued with 2"):
         algorithm.load_state_dict(state)
     assert other.explore.steps.tolist() == [10, 10]
+    assert other.explore.counters.steps == 30
 
 
 @pytest.mark.parametrize(

@@ -306,6 +306,7 @@ def test_another_number_of_environments_continues_with_a_warning():
     with pytest.warns(UserWarning, match="saved with 4 environments, continued with 2"):
         played(other, 1, lanes=2)
     assert other.explore.steps.tolist() == [11, 11]
+    assert other.explore.counters.steps == other.explore.counters.explored == 4 * 10 + 2
 
 
 # Bad input.

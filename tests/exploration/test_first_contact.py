@@ -39,6 +39,12 @@ class Handmade(DurationLaw):
         return self._given
 
 
+class Unweighted(DurationLaw):
+    """A law whose author has forgotten its probabilities."""
+
+    cap = 5
+
+
 # Accepted.
 
 
@@ -78,7 +84,7 @@ def test_an_own_law_that_is_no_dataclass_is_saved_and_continued():
     ("space", "message"),
     [
         (Discrete(3, start=1), "num_actions must start at 0: pass 3, and add 1 to the actions"),
-        (Box(0.0, 1.0), "be an int or a Discrete space; got Box .*map numbers to actions"),
+        (Box(0.0, 1.0), "be an int or a Discrete space; got Box .*use HeldActions or HeldNoise"),
         (MultiDiscrete([2, 3]), "got MultiDiscrete .*map numbers to actions"),
         (MultiBinary(3), "got MultiBinary .*map numbers to actions"),
         (True, "num_actions must be an int; got bool True"),
@@ -88,6 +94,14 @@ def test_other_spaces_are_refused_with_the_way(space, message):
     for make in (EZGreedy, EpsilonGreedy):
         with pytest.raises((TypeError, ValueError), match=message):
             make(space, 0.1)
+
+
+@pytest.mark.parametrize(("sizes", "is_batch"), [([3, 3, 3], True), ([2], True), ([2, 3], False)])
+def test_the_space_of_a_vector_environment_is_refused_with_the_single_one(sizes, is_batch):
+    with pytest.raises(TypeError, match="map numbers to actions in a wrapper") as refused:
+        EZGreedy(MultiDiscrete(sizes), 0.1)
+    way = "(for vector environments pass envs.single_action_space; "
+    assert (way in str(refused.value)) == is_batch
 
 
 @pytest.mark.parametrize(
@@ -106,6 +120,42 @@ def test_greedy_actions_that_are_no_array_are_refused_with_the_way(greedy, way):
     explore = EZGreedy(4, 0.1)
     with pytest.raises(TypeError, match="greedy must be an int array; got .*" + re.escape(way)):
         explore(greedy)
+
+
+def test_one_number_for_many_lanes_is_refused_with_their_shape():
+    explore = EZGreedy(3, 0.1, lanes=4)
+    for value in (1, np.int64(1)):
+        with pytest.raises(TypeError, match=r"\(one entry per lane: pass an array of 4\)"):
+            explore(value)
+    with pytest.raises(TypeError, match=r"\(one row per lane: pass an array of shape \(4, 3\)\)"):
+        explore([0] * 4, legal=True)
+    with pytest.raises(TypeError, match=r"got int 1 \(pass an array of 3\)"):
+        EZGreedy(3, 0.1, action_weights=1)
+
+
+@pytest.mark.parametrize("lanes", [1, 2])
+def test_actions_of_more_lanes_are_refused_with_the_argument_that_was_forgotten(lanes):
+    message = r"got \(4,\) \(one entry per lane: make the policy with lanes=4\)"
+    general = TemporallyExtended(ActionRepeats(3, Fixed(2)), 0.1, lanes=lanes)
+    for explore in (EZGreedy(3, 0.1, lanes=lanes), general):
+        with pytest.raises(ValueError, match=message):
+            explore(np.zeros(4, dtype=int))
+    # A function is asked about some lanes only, which no argument changes.
+    with pytest.raises(ValueError, match=r"got \(4,\) \(one entry per lane asked for\)"):
+        EZGreedy(3, 0.1, lanes=lanes)(lambda _: np.zeros(4, dtype=int))
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.float32])
+def test_masks_of_numbers_are_refused_with_the_way(kind):
+    explore = EZGreedy(3, 0.1, lanes=2)
+    with pytest.raises(TypeError, match=r"\(pass legal\.astype\(bool\)\)"):
+        explore([0, 0], legal=np.ones((2, 3), dtype=kind))
+    with pytest.raises(TypeError, match=r"\(pass finished\.astype\(bool\)\)"):
+        explore.reset(np.zeros(2, dtype=kind))
+    with pytest.raises(TypeError, match=r"\(pass legal\.bool\(\)\)"):
+        TensorEZGreedy(3, 0.1, lanes=2)(torch.zeros(2).long(), legal=torch.ones(2, 3))
+    with pytest.raises(TypeError, match=r"not int64; got list \[0, 1\]$"):
+        explore.reset([0, 1])
 
 
 def test_another_number_of_lanes_is_refused_with_the_way():
@@ -138,6 +188,7 @@ def test_reset_of_a_scalar_is_refused_with_the_way(value, said):
         (Handmade(3, [1, -1, 1]), r"Handmade._weights\(\) must be finite, non-negative"),
         (Handmade(0), r"durations\.cap must be at least 1; got 0"),
         (DurationLaw(), r"durations\.cap must be an int; got NoneType None"),
+        (Unweighted(), r"Unweighted must define _weights\(\), the unnormalised probabilities"),
     ],
 )
 def test_a_law_that_cannot_be_drawn_from_is_refused_when_the_policy_is_made(law, message):

@@ -29,7 +29,8 @@ class Restorable(Protocol):
 def restore(explore: Restorable, state: Mapping[str, Any]) -> None:
     """Continues from a saved state, whose number of lanes may be another.
 
-    Lanes that both have continue their sequences of actions; further lanes begin theirs.
+    Lanes that both have continue their sequences of actions; further lanes begin theirs. Counters
+    keep what all saved lanes did; options of lanes that are gone count as cut by an episode end.
 
     Args:
         explore: a policy made with the same arguments but for the number of lanes.
@@ -64,4 +65,9 @@ def _with_lanes(state: Mapping[str, Any], lanes: int) -> dict[str, Any]:
     resized = dict(state) | {"lanes": lanes}
     for key in ("steps", "remaining", "option_actions"):
         resized[key] = (state[key] + [0] * lanes)[:lanes]
+    counters, gone = state["counters"], [left for left in state["remaining"][lanes:] if left]
+    resized["counters"] = dict(counters) | {
+        "cut_by_episode_ends": counters["cut_by_episode_ends"] + len(gone),
+        "plays_cut": counters["plays_cut"] + sum(gone),
+    }
     return resized

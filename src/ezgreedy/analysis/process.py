@@ -50,7 +50,7 @@ class ExplorationProcess:
         greedy = np.zeros(self.mdp.num_states, dtype=np.int64)
         if self.greedy is not None:
             greedy = require.actions(
-                "greedy", self.greedy, self.mdp.num_states, self.mdp.num_actions
+                "greedy", self.greedy, self.mdp.num_states, self.mdp.num_actions, "state"
             )
         object.__setattr__(self, "greedy", greedy)
 

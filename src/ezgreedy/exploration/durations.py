@@ -50,7 +50,8 @@ class DurationLaw:
 
     def _weights(self) -> FloatArray:
         """Unnormalised probabilities of 1 … cap."""
-        raise NotImplementedError
+        rule = "define _weights(), the unnormalised probabilities of 1 … cap"
+        raise TypeError(f"{type(self).__name__} must {rule}")
 
     def pmf(self, n: ArrayLike) -> FloatArray:
         """z(n), zero outside 1 … cap; elementwise over ints."""

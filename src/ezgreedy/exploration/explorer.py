@@ -300,7 +300,9 @@ class Explorer(ABC):
         lanes = np.flatnonzero(needed)
         if not lanes.size:
             return filler
-        answer = require.actions("greedy(lanes)", greedy(lanes), lanes.size, self.num_actions)
+        answer = require.actions(
+            "greedy(lanes)", greedy(lanes), lanes.size, self.num_actions, "lane asked for"
+        )
         known = filler.copy()
         known[lanes] = answer
         return known

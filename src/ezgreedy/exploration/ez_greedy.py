@@ -81,6 +81,7 @@ class EZGreedy(Explorer):
             self.choice, self.durations, np.zeros(self.lanes, dtype=np.int64)
         )
         self._begun: list[IntArray] = []  # further plays of options not yet counted
+        self._former_steps = 0  # of lanes that a state was saved with and that are here no longer
 
     def __call__(
         self,
@@ -222,7 +223,7 @@ class EZGreedy(Explorer):
         """Counts of what has happened so far, summed over lanes."""
         self._count_begun()
         counters = self._counters
-        counters.steps = int(self.steps.sum())
+        counters.steps = int(self.steps.sum()) + self._former_steps
         planned = sum(n * count for n, count in counters.durations.items())
         counters.explored = planned - counters.plays_cut - int(self._remaining.sum())
         return replace(counters, durations=dict(counters.durations))
@@ -265,6 +266,7 @@ class EZGreedy(Explorer):
         def restore(steps: IntArray) -> None:
             self._remaining, self._option_actions = remaining, actions
             self._begun.clear()
+            self._former_steps = max(self._counters.steps - int(steps.sum()), 0)
             self._lookahead.forget(steps)
 
         return restore

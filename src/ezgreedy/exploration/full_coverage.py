@@ -69,7 +69,7 @@ def full_coverage(
         raise require.refuse("options", f"have {mdp.num_actions} actions", options.num_actions)
     search = _Search(mdp, options, horizon)
     if greedy is not None:
-        greedy = require.actions("greedy", greedy, mdp.num_states, mdp.num_actions)
+        greedy = require.actions("greedy", greedy, mdp.num_states, mdp.num_actions, "state")
     beginnings = np.zeros(mdp.num_states, dtype=np.bool_)
     fresh = mdp.start > 0
     while fresh.any():

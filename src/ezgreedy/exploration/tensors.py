@@ -245,10 +245,12 @@ class TensorEZGreedy:
         self.check()
         counts = self._durations.cpu().numpy()
         state = self._host.state_dict()
+        further_steps = int(self._steps.sum()) - sum(state["steps"])
         state["steps"] = self._steps.tolist()
         state["remaining"] = self._remaining.tolist()
         state["option_actions"] = self._option_actions.tolist()
         state["counters"] |= {
+            "steps": state["counters"]["steps"] + further_steps,
             "started": int(counts[1:].sum()),
             "cut_by_episode_ends": int(self._cut_by_episode_ends),
             "cut_by_masks": int(self._cut_by_masks),
@@ -349,7 +351,8 @@ class TensorEZGreedy:
         if value is None:
             return
         if not isinstance(value, Tensor) or value.dtype != torch.bool:
-            raise require.refuse_type(name, "be a bool tensor", value)
+            way = f"pass {name}.bool()" if isinstance(value, Tensor) else ""
+            raise require.refuse_type(name, "be a bool tensor", value, way)
         self._check_place(name, value, shape)
 
     def _check_place(self, name: str, value: Tensor, shape: tuple[int, ...]) -> None:
