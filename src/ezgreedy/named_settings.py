@@ -110,6 +110,8 @@ def written_name(made: type) -> str:
     return getattr(made, "written_name", made.__name__)
 
 
+_WAY_TO_OTHERS = "or import the module that registers it with --import"
+
 _Changes = list[tuple[list[str], _Change]]  # the rest of each name, and the change
 
 
@@ -245,7 +247,7 @@ def _called(text: str, calls: list[str], rule: str, change: _Change, argument: s
     name, _, arguments = text.partition("(")
     name = name.strip()
     if name not in calls or not arguments.endswith(")"):
-        hint = "" if name in calls else require.near(name, calls)
+        hint = "" if name in calls else f" ({_WAY_TO_OTHERS}){require.near(name, calls)}"
         raise require.refuse(argument, rule + hint, text)
     made = change.classes[name]
     names = [field.name for field in fields(made)]

@@ -140,9 +140,7 @@ def probabilities(name: str, value: object, length: int) -> FloatArray:
     return array.astype(np.float64)
 
 
-def actions(
-    name: str, value: object, length: int, num_actions: int, per: str = "lane"
-) -> IntArray:
+def actions(name: str, value: object, length: int, num_actions: int, per: str = "lane") -> IntArray:
     """Action indices in [0, num_actions), one for each of `length` lanes (or what `per` says)."""
     array = value
     if type(array) is not np.ndarray:

@@ -10,6 +10,8 @@ import ezgreedy.envs  # noqa: F401 (registers our environments)
 from ezgreedy import AnyStop, EpsilonGreedy, EZGreedy, StopOnReward, StopOnUnchanged, Zeta
 from ezgreedy.analysis import Bins, first_visits, grid_width
 from ezgreedy.cli import main
+from ezgreedy.commands.coverage import shown_share
+from ezgreedy.exploration import laws
 
 FIGURES = {
     f"{name}.{kind}"
@@ -97,13 +99,25 @@ def test_every_setting_changes_the_numbers(tmp_path, changed, monkeypatch):
 
 
 OWN = """
+from dataclasses import dataclass
+
 import gymnasium
 import numpy as np
 from gymnasium.envs.toy_text.cliffwalking import CliffWalkingEnv
 
-from ezgreedy import EZGreedy, Fixed
+from ezgreedy import DurationLaw, EZGreedy, Fixed
+from ezgreedy.exploration.laws import register
 
 gymnasium.register("own/Cliff-v0", entry_point=CliffWalkingEnv)
+
+
+@register
+@dataclass(frozen=True)
+class Even(DurationLaw):
+    cap: int = 2
+
+    def _weights(self):
+        return np.arange(self.cap) % 2
 
 
 class Twice:  # every action twice, behind the least interface that there is
@@ -135,6 +149,7 @@ def own_module(tmp_path, monkeypatch):
     (tmp_path / "own_walks.py").write_text(OWN)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("EZGREEDY_IMPORT", "")
+    monkeypatch.setattr(laws, "_laws", dict(laws._laws))
     monkeypatch.syspath_prepend(str(tmp_path))
     yield tmp_path / "out"
     sys.modules.pop("own_walks", None)
@@ -160,6 +175,18 @@ def test_own_policies_and_laws_are_compared_in_an_own_environment(own_module, ca
     printed = capsys.readouterr().out
     for title in ("own_walks:Twice", "εz-greedy, Zeta(1.5, cap=20) / ε-greedy"):
         assert title in printed
+
+
+def test_the_module_of_the_environment_registers_laws_too(own_module, monkeypatch, capsys):
+    monkeypatch.setattr("ezgreedy.figures.coverage_maps.draw_maps", lambda *_: [])
+    named = ("--policy", "Even(2)", "--policy", "Fixed(2)", "--steps", 20, "--trials", 2)
+    assert coverage("CliffWalking-v1", *named, "--out", own_module) == 2
+    refused = capsys.readouterr().err
+    assert "--policy must be a call of Zeta" in refused
+    assert "import the module that registers it with --import" in refused
+    assert coverage("own_walks:own/Cliff-v0", *named, "--out", own_module) == 0
+    found = json.loads((own_module / "coverage.json").read_text())["policies"]
+    assert found["Even(2)"]["first_visit_map"] == found["Fixed(2)"]["first_visit_map"]
 
 
 def test_rules_behind_a_policy_end_its_options(tmp_path):
@@ -235,10 +262,13 @@ BAD = {
     "an unknown environment": (["MountainCarr-v0"], r"\(did you mean MountainCar-v0"),
     "an unknown namespace": (
         ["nowhere/Maze-v0"],
-        "ENV must be an environment that Gymnasium knows",
+        r"ENV must be an environment that Gymnasium knows \(--import MODULE adds",
     ),
     "a missing module": (["no_such_module:Maze-v0"], "cannot be made: No module named"),
-    "continuous actions": (["Pendulum-v1"], "must have discrete actions; got Box"),
+    "continuous actions": (
+        ["Pendulum-v1"],
+        r"must have discrete actions \(.* ezgreedy\.analysis\.box_first_visits\); got Box",
+    ),
     "unbounded dimensions": (["CartPole-v1"], "--range 1 LOW HIGH"),
     "no trials": (["MountainCar-v0", "--trials", 0], "--trials must be at least 1; got 0"),
     "no steps": (["MountainCar-v0", "--steps", 0], "--steps must be at least 1; got 0"),
@@ -285,6 +315,31 @@ def test_another_environments_coverage_is_not_overwritten(tmp_path):
     for env_id, code in (("FrozenLake-v1", 0), ("Blackjack-v1", 2)):
         assert coverage(env_id, "--trials", 1, "--steps", 5, "--out", tmp_path) == code
     assert json.loads((tmp_path / "coverage.json").read_text())["environment"] == "FrozenLake-v1"
+
+
+@pytest.mark.parametrize(
+    ("changed", "difference"),
+    [
+        (("--steps", 6), "steps 5 there, 6 here"),
+        (("--policy", "ez"), "policies ['ez', 'eps'] there, ['ez'] here"),
+    ],
+)
+def test_a_coverage_with_other_settings_is_not_overwritten(
+    changed, difference, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setattr("ezgreedy.figures.coverage_maps.draw_maps", lambda *_: [])
+    usual = ("FrozenLake-v1", "--trials", 1, "--steps", 5, "--out", tmp_path)
+    assert coverage(*usual) == 0
+    written = (tmp_path / "coverage.json").read_text()
+    assert coverage(*usual, *changed) == 2
+    refused = capsys.readouterr().err
+    assert f"holds a coverage with other settings ({difference}); choose another --out" in refused
+    assert (tmp_path / "coverage.json").read_text() == written
+
+
+def test_a_share_is_shown_within_0_and_100_percent():
+    assert shown_share({"value": 0.004, "low": -0.01, "high": 0.018}) == "0.4% [0.0%, 1.8%]"
+    assert shown_share({"value": 0.99, "low": 0.97, "high": 1.01}) == "99.0% [97.0%, 100.0%]"
 
 
 def test_a_file_is_no_directory(tmp_path):

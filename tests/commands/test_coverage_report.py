@@ -36,6 +36,15 @@ def test_the_page_has_the_numbers_the_comparison_and_every_map(covered, capsys):
     assert not re.search(r'(src|href)="(?!data:)', text)
 
 
+def test_the_page_counts_cells_as_the_terminal_does(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("ezgreedy.figures.coverage_maps.draw_maps", lambda *_: [])
+    words = ["coverage", "MountainCar-v0", "--bins", "12", "--steps", "5", "--trials", "2"]
+    assert main([*words, "--out", str(tmp_path)]) == 0
+    assert "2 trials of 5 steps, 144 cells" in capsys.readouterr().out
+    assert main(["report", str(tmp_path)]) == 0
+    assert "2 trials of 5 steps, 144 cells" in (tmp_path / "report.html").read_text()
+
+
 def test_it_is_made_again_and_may_go_elsewhere_or_cover_two(covered, tmp_path):
     assert main(["report", str(covered)]) == 0
     target = tmp_path / "two.html"

@@ -119,6 +119,8 @@ def open_environment(
     if not isinstance(env.action_space, actions):
         env.close()
         kind = "discrete actions" if actions is spaces.Discrete else "a box of actions"
+        if isinstance(env.action_space, spaces.Box):
+            kind += " (for boxes there is ezgreedy.analysis.box_first_visits)"
         raise require.refuse("the environment", f"have {kind}", env.action_space)
     return env
 

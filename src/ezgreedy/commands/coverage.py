@@ -15,12 +15,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from ezgreedy import __version__
+from ezgreedy import __version__, plugins
 from ezgreedy import requirements as require
 from ezgreedy.commands.help_text import DefaultsShown
 from ezgreedy.commands.imports import add_import_option
 from ezgreedy.commands.named_policies import NamedPolicy, named_policy
 from ezgreedy.commands.parsing import whole_number
+from ezgreedy.commands.targets import check_writable
 from ezgreedy.exploration.durations import Zeta
 from ezgreedy.packages import require_installed
 
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from ezgreedy.figures.coverage_maps import Layout
 
 SUMMARY = "coverage.json"
+INTERVALS = "95 % t intervals over trials, those of shares cut at 0 and 100 %"
 _NEEDED = ("gymnasium", "matplotlib", "rich")
 
 
@@ -173,8 +175,9 @@ def run(parsed: argparse.Namespace) -> int:
     """Runs the command; returns the exit code."""
     require_installed("coverage", _NEEDED, "study")
     settings = _settings(parsed)
-    _check_directory(parsed.out, settings.environment)
+    _check_directory(parsed.out, settings)
     began = time.monotonic()
+    _import_module_of(settings.environment)
     policies = settings.named_policies()
     bins, layout, num_actions = _fitted(settings)
     results = _all_visits(settings, policies, bins, num_actions)
@@ -214,35 +217,45 @@ def _settings(parsed: argparse.Namespace) -> CoverageSettings:
     return CoverageSettings(**given, ranges=tuple(ranges))
 
 
-def _check_directory(directory: Path, environment: str) -> None:
-    """Refuses to overwrite anything except an earlier coverage of the same environment."""
-    if not directory.exists():
-        _check_writable(directory)
+def _check_directory(directory: Path, settings: CoverageSettings) -> None:
+    """Refuses to overwrite anything except an earlier coverage with the same settings."""
+    check_writable("--out", directory)
+    if not directory.exists() or not any(directory.iterdir()):
         return
-    if not directory.is_dir():
-        raise require.refuse("--out", "be a directory", str(directory))
-    if not any(directory.iterdir()):
-        return
-    try:
-        earlier = json.loads((directory / SUMMARY).read_text(encoding="utf-8"))
-        is_same = (earlier["command"], earlier["environment"]) == ("coverage", environment)
-    except (OSError, ValueError, KeyError, TypeError):
-        is_same = False
-    if not is_same:
-        rule = f"be empty or hold an earlier coverage of {environment}"
+    before, now = _earlier(directory), json.loads(json.dumps(asdict(settings)))
+    if before.get("environment") != settings.environment:
+        rule = f"be empty or hold an earlier coverage of {settings.environment}"
         raise require.refuse("--out", rule, str(directory))
-
-
-def _check_writable(directory: Path) -> None:
-    """Refuses a path where no directory can be created, before anything runs."""
-    parent = next(path for path in directory.absolute().parents if path.exists())
-    if not parent.is_dir() or not os.access(parent, os.W_OK):
-        raise require.refuse(
-            "--out", f"lie where files can be written, not in {parent}", str(directory)
+    others = [name for name in {**before, **now} if before.get(name) != now.get(name)]
+    if others:
+        name = others[0]
+        difference = f"{name} {before.get(name)!r} there, {now.get(name)!r} here"
+        raise ValueError(
+            f"{directory} holds a coverage with other settings ({difference}); "
+            "choose another --out, or remove the directory"
         )
 
 
+def _earlier(directory: Path) -> dict[str, Any]:
+    """The settings of the coverage in a directory; empty if there is none."""
+    try:
+        summary = json.loads((directory / SUMMARY).read_text(encoding="utf-8"))
+        return dict(summary["settings"]) if summary["command"] == "coverage" else {}
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}
+
+
 # The environment.
+
+
+def _import_module_of(environment: str) -> None:
+    """Imports the module of MODULE:ID, which may also register laws and rules of policies."""
+    module, colon, _ = environment.partition(":")
+    if colon:
+        try:
+            plugins.add(module)
+        except (ValueError, ImportError) as error:
+            raise ValueError(f"{environment} cannot be made: {error.__cause__ or error}") from error
 
 
 def _fitted(settings: CoverageSettings) -> "tuple[Bins, Layout, int]":
@@ -275,7 +288,7 @@ def _opened(settings: CoverageSettings) -> "Environment":
     try:
         return open_environment(settings.environment, settings.max_episode_steps)
     except gymnasium.error.UnregisteredEnv as error:
-        rule = "be an environment that Gymnasium knows"
+        rule = "be an environment that Gymnasium knows (--import MODULE adds those of a module)"
         known = gymnasium.registry
         raise require.refuse_name("ENV", rule, settings.environment, known) from error
     except (gymnasium.error.Error, ImportError) as error:
@@ -367,13 +380,13 @@ def _comparison(
     for name in results:
         found = numbers["policies"][name]
         first = shown(found["mean_first_visit"], "{:,.0f}")
-        never = shown(found["never_visited"], "{:.1%}")
+        never = shown_share(found["never_visited"])
         lines.append(f"{titles[name]:<{wide}}{first:>30}{never:>30}")
     others = [name for name in results if name != reference(results)]
     for name, ratio in zip(others, numbers["comparison"].values(), strict=True):
         lines += ["", compared(ratio, titles[name], titles[reference(results)])]
     few = "; for one trial they are meaningless" if settings.trials == 1 else ""
-    lines.append(f"[ ] are 95 % t intervals over trials{few}")
+    lines.append(f"[ ] are {INTERVALS}{few}")
     return "\n".join(lines)
 
 
@@ -387,6 +400,12 @@ def shown(interval: Mapping[str, float], form: str) -> str:
     """An interval in words, its numbers in this form."""
     value, low, high = (form.format(interval[key]) for key in ("value", "low", "high"))
     return f"{value} [{low}, {high}]"
+
+
+def shown_share(interval: Mapping[str, float]) -> str:
+    """The interval of a share in words: t intervals may reach beyond what a share can be."""
+    within = {key: min(max(value, 0.0), 1.0) for key, value in interval.items()}
+    return shown(within, "{:.1%}")
 
 
 def compared(ratio: Mapping[str, float], title: str, other: str) -> str:

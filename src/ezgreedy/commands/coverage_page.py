@@ -2,13 +2,22 @@
 
 import base64
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ezgreedy import __version__
-from ezgreedy.commands.coverage import SUMMARY, compared, described, reference, shown
+from ezgreedy.commands.coverage import (
+    INTERVALS,
+    SUMMARY,
+    compared,
+    described,
+    reference,
+    shown,
+    shown_share,
+)
 
 # Near the top of every page made here; a page that contains it may be replaced.
 MARK = '<meta name="generator" content="ezgreedy coverage'
@@ -61,6 +70,7 @@ def coverage_page(directories: Sequence[Path]) -> str:
         coverages=[_read(directory) for directory in directories],
         mark=Markup(MARK),
         version=__version__,
+        intervals=INTERVALS,
     )
 
 
@@ -80,7 +90,7 @@ def _coverage(summary: Mapping[str, Any], directory: Path) -> Coverage:
         Row(
             titles[name],
             shown(found["mean_first_visit"], "{:,.0f}"),
-            shown(found["never_visited"], "{:.1%}"),
+            shown_share(found["never_visited"]),
         )
         for name, found in policies.items()
     ]
@@ -95,7 +105,7 @@ def _coverage(summary: Mapping[str, Any], directory: Path) -> Coverage:
         for name in summary["files"]
         if name.endswith(".svg")
     ]
-    cells = len(policies[first]["first_visit_map"])
+    cells = math.prod(summary["cells"]["counts"])
     return Coverage(
         summary["environment"], described(settings, cells), rows, comparisons, figures, settings
     )

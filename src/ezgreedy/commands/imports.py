@@ -1,4 +1,4 @@
-"""`--import MODULE`: let a user's module register agents, games or duration laws."""
+"""`--import MODULE`: let a user's module register agents, games, environments, laws or rules."""
 
 import argparse
 from collections.abc import Sequence
@@ -15,8 +15,9 @@ def add_import_option(parser: argparse.ArgumentParser) -> None:
         dest="imports",
         action="append",
         metavar="MODULE",
-        help="first import a module that registers agents, games or duration laws; repeatable "
-        "(not needed for installed plugins: see docs/recipes.md)",
+        help="first import a module that registers agents, games, Gymnasium environments, duration "
+        "laws or stopping rules; repeatable (not needed for installed plugins: see "
+        "docs/recipes.md)",
     )
 
 

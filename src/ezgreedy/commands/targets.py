@@ -1,5 +1,6 @@
-"""Where commands write pages: never over a file that they have not made themselves."""
+"""Where commands write: never over a file that they have not made themselves."""
 
+import os
 from pathlib import Path
 
 from ezgreedy import requirements as require
@@ -30,3 +31,15 @@ def write_pages(texts: dict[Path, str]) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_text_atomically(path, text)
         print(f"wrote {path} ({size(len(text.encode()))})")
+
+
+def check_writable(name: str, directory: Path) -> None:
+    """Refuses a path where no directory is or can be created, before anything runs."""
+    if directory.exists():
+        if not directory.is_dir():
+            raise require.refuse(name, "be a directory", str(directory))
+        return
+    parent = next(path for path in directory.absolute().parents if path.exists())
+    if not parent.is_dir() or not os.access(parent, os.W_OK):
+        rule = f"lie where files can be written, not in {parent}"
+        raise require.refuse(name, rule, str(directory))
