@@ -24,7 +24,7 @@ from stable_baselines3.common.evaluation import evaluate_policy  # noqa: E402
 from stable_baselines3.common.monitor import Monitor  # noqa: E402
 from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize  # noqa: E402
 
-from ezgreedy import Fixed, Uniform, Zeta, exploratory_share  # noqa: E402
+from ezgreedy import EZGreedy, Fixed, Uniform, Zeta, exploratory_share  # noqa: E402
 from ezgreedy.adapters.sb3 import EZGreedyDQN  # noqa: E402
 from ezgreedy.adapters.sb3_contrib import EZGreedyQRDQN  # noqa: E402
 from ezgreedy.experiments import sb3_classic_control  # noqa: E402
@@ -397,6 +397,25 @@ def test_another_number_of_environments_continues_with_a_warning(tmp_path, lanes
     counters = loaded.explore.counters  # of all that ever happened
     assert counters.steps == 90 + 10 * lanes
     assert 0 < counters.explored == counters.started <= counters.steps
+
+
+def test_another_law_is_refused_by_load_and_may_be_set_afterwards(tmp_path):
+    model = model_for(Trial(lanes=2, durations=Fixed(5)))
+    model.learn(40)
+    model.save(tmp_path / "model")
+    env = envs(Trial(lanes=2))
+    with pytest.raises(ValueError, match=r"state\['durations'\] must equal .*'n': 3.*'n': 5"):
+        EZGreedyDQN.load(tmp_path / "model", env=env, durations=Fixed(3))
+    model = EZGreedyDQN.load(tmp_path / "model", env=env)
+    clock, model.durations = model._exploration_clock, Fixed(3)
+    model.explore = EZGreedy(model.action_space, 0.0, Fixed(3), lanes=2, seed=1)
+    model.learn(40, reset_num_timesteps=False)
+    assert list(model.explore.counters.durations) == [3]
+    assert model._exploration_clock == clock + 40
+    model.save(tmp_path / "model")
+    again = EZGreedyDQN.load(tmp_path / "model", env=env)
+    assert again.explore.durations == Fixed(3)
+    assert again.explore.counters == model.explore.counters
 
 
 def test_environments_that_change_between_calls_are_refused_with_the_way():

@@ -15,7 +15,7 @@ import pytest
 
 import ezgreedy
 from ezgreedy.adapters import libraries
-from support.pages import run_page
+from support.pages import python_blocks, run_page
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "ezgreedy"
@@ -229,6 +229,18 @@ def test_the_core_and_the_demo_work_with_numpy_alone():
 )
 def test_code_on_pages_runs(page, tmp_path):
     run_page(page, tmp_path)
+
+
+def test_each_block_of_code_on_a_page_imports_what_it_names(tmp_path):
+    """A block is copied alone, while `test_code_on_pages_runs` runs all blocks of a page as one."""
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+    for page in pages:
+        for number, block in enumerate(python_blocks(page)):
+            (tmp_path / f"{page.parent.name}_{page.stem}_{number}.py").write_text(block)
+    undefined = "ruff", "check", "--isolated", "--no-cache", "--select", "F821"
+    command = [sys.executable, "-m", *undefined, "--output-format", "concise", str(tmp_path)]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
 
 
 def test_the_version_is_said_once_and_the_same():
