@@ -350,6 +350,13 @@ def test_a_file_is_no_directory(tmp_path):
     assert file.read_text() == "mine"
 
 
+def test_help_names_all_that_an_imported_module_may_register(capsys):
+    with pytest.raises(SystemExit):
+        coverage("--help")
+    told = " ".join(capsys.readouterr().out.split())
+    assert "agents, games, Gymnasium environments, duration laws or stopping rules" in told
+
+
 def test_help_waits_for_nothing_heavy():
     heavy = "gymnasium", "matplotlib", "rich", "scipy", "numba"
     code = (
