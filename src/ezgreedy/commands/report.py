@@ -78,6 +78,9 @@ def _report(parsed: argparse.Namespace) -> int:
 def _report_coverage(parsed: argparse.Namespace, coverages: list[Path]) -> int:
     from ezgreedy.commands import coverage_page
 
+    missing = [str(path) for path in parsed.out if not path.exists()]
+    if missing:
+        raise require.refuse("OUT", "exist", missing[0])
     others = [str(path) for path in parsed.out if path not in coverages]
     if others:
         rule = "all be directories of `ezgreedy coverage` if one of them is"
