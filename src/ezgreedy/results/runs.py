@@ -32,6 +32,23 @@ NO_IDENTITY = ("frames", "device", "threads")
 # long, an agent is evaluated. The manner of evaluation decides its scores, and is not included.
 OF_THE_GAME = ("game", "frames_per_report")
 OF_THE_GAME_IN_EVALUATION = ("frames_between", "frames")
+# Settings added since the first runs, by the kind of the settings, with the value that stands for
+# what runs without them did.
+ADDED_SETTINGS: Mapping[str, Mapping[str, Any]] = {
+    "RunSettings": {"streams": "paired"},
+    "EvaluationSettings": {"episodes": None},
+    "Preset": {"matches_budget": False, "shares_hidden": False, "stops": []},
+    "SequencePreset": {"replay_bytes_per_observation": 700, "stops": []},
+    "DistillationSettings": {
+        "adam_epsilon": 1e-8,
+        "error_memory": None,
+        "in_first_priorities": False,
+        "initialisation": "uniform",
+        "warm_up_updates": 0,
+        "whitening_bound": None,
+        "whitening_observations": 10_000,
+    },
+}
 
 # An evaluation starts after the step of all lanes in which it is due, so it is a few frames late:
 # at most 10 of 6,000 in results/deep, 0.17 %. It must not be mistaken for the one before: in a run
@@ -147,7 +164,21 @@ class Run:
                 for name, value in kept["evaluation"].items()
                 if name not in OF_THE_GAME_IN_EVALUATION
             }
-        return kept
+        return dict(_without_added(kept))
+
+
+def _without_added(settings: Any) -> Any:
+    """Settings without those that say the same as their absence in earlier versions."""
+    if isinstance(settings, list):
+        return [_without_added(item) for item in settings]
+    if not isinstance(settings, Mapping):
+        return settings
+    added = ADDED_SETTINGS.get(settings.get("kind", ""), {})
+    return {
+        name: _without_added(value)
+        for name, value in settings.items()
+        if name not in added or value != added[name]
+    }
 
 
 def is_run(directory: Path) -> bool:
