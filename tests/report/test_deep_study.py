@@ -70,6 +70,23 @@ def test_an_interval_needs_three_seeds(tmp_path: Path) -> None:
     assert (final.low, final.high) == pytest.approx((3.0 - 6.5727, 3.0 + 6.5727), abs=1e-3)
 
 
+@pytest.mark.parametrize("num_long", [3, 5])
+def test_shorter_finished_runs_count_where_long_ones_are_too_few(
+    tmp_path: Path, num_long: int
+) -> None:
+    every = [(100_000 * i, float(i)) for i in range(6)]
+    for agent, extra in (("rainbow-eps", 0.0), ("rainbow-ez", 1.0)):
+        for seed in range(7):
+            until = 5 if seed < num_long else 2
+            scores = [(frames, score + extra + seed / 10) for frames, score in every[: until + 1]]
+            planned = 500_000 if seed == 6 else until * 100_000  # the last one is unfinished
+            write_run(tmp_path / f"{agent}-{seed}", scores, agent=agent, seed=seed, frames=planned)
+    (answer,) = [answer for answer in only_game(tmp_path).answers if "higher" in answer.question]
+    frames, seeds = (200_000, 6) if num_long == 3 else (500_000, 5)
+    assert f"at {plain(frames)} frames, {seeds} seeds of each" in answer.because
+    assert answer.verdict == "yes"
+
+
 def test_final_is_the_last_evaluation_alone_as_over_suites(tmp_path: Path) -> None:
     finals = []
     for length in range(1, 6):

@@ -62,6 +62,17 @@ def test_a_suite_needs_two_games():
     assert suite_scores(outside) == []
 
 
+def test_of_two_runs_evaluated_differently_the_longer_counts():
+    often, rarely = {"evaluation": {"frames_between": 50}}, {"evaluation": {"frames_between": 100}}
+    short = run("rainbow-eps", BREAKOUT, 0, 0.0, 9.0, frames=50, spacing=50, **often)
+    long = [replace(one, settings={**one.settings, **rarely}) for one in EPS]
+    for runs in ([short, *long], [*long, short]):
+        found = only(runs)
+        assert found.rows == only(long).rows
+        (reason,) = [told for told in lacking(found) if told.startswith("not counted, shorter")]
+        assert lacking(found)[reason] == "rainbow-eps on minatar/breakout, seed 0"
+
+
 def test_numbers_are_those_that_a_hand_computes():
     found = only(EPS)
     (row,) = found.rows

@@ -94,9 +94,16 @@ class Group:
 
     def evaluated_at(self, frames: int) -> list[float] | None:
         """One number for each run: the evaluation at these frames; None if a run has none there."""
-        found = [run.score_at(frames) for run in self.runs]
-        known = [score for score in found if score is not None]
-        return known if len(known) == len(found) else None
+        return _evaluated(self.runs, frames)
+
+    @property
+    def compared_runs(self) -> list[Run]:
+        """The runs to compare with other agents.
+
+        Where those that are level are too few for a verdict, shorter ones that are finished count.
+        """
+        is_enough = len(self.runs) >= LEAST_FOR_A_VERDICT
+        return [*self.runs, *(run for run in self.behind if run.is_finished and not is_enough)]
 
     def training_returns(self, frames: int) -> list[float] | None:
         """One number for each run: mean over the episodes of the last 100K frames up to here."""
@@ -254,6 +261,13 @@ def _is_level(run: Run, first: Run) -> bool:
     return len(run.scores) == len(first.scores) and is_near
 
 
+def _evaluated(runs: Sequence[Run], frames: int) -> list[float] | None:
+    """One number for each run: the evaluation at these frames; None if a run has none there."""
+    found = [run.score_at(frames) for run in runs]
+    known = [score for score in found if score is not None]
+    return known if len(known) == len(found) else None
+
+
 def _within(reports: Sequence[Report], after: int, until: int) -> list[Report]:
     return [report for report in reports if after < report.frames <= until]
 
@@ -331,8 +345,8 @@ def _pair_answers(groups: Sequence[Group]) -> list[Answer]:
 
 def _pair_answer(below: Group, above: Group) -> Answer:
     question = f"Does {above.label} score higher than {below.label}?"
-    shared = shared_frames([*above.runs, *below.runs])
-    first, second = above.evaluated_at(shared), below.evaluated_at(shared)
+    shared = shared_frames([*above.compared_runs, *below.compared_runs])
+    first, second = (_evaluated(group.compared_runs, shared) for group in (above, below))
     if not shared or first is None or second is None:
         return Answer(question, "open", "They share no evaluation in training at the same frames.")
     frames = wording.plain(shared)
@@ -343,7 +357,7 @@ def _pair_answer(below: Group, above: Group) -> Answer:
             question, "open", f"Difference: {told(difference)} at {frames} frames. {_TOO_FEW}"
         )
     found = difference_interval(first, second)
-    because = f"Difference: {told(found)} at {frames} frames."
+    because = f"Difference: {told(found)} at {frames} frames, {counted(num_seeds, 'seed')} of each."
     if num_seeds < LEAST_FOR_A_VERDICT:
         return Answer(question, "open", f"{because} {_TOO_FEW}")
     return Answer(question, "yes" if found.value > 0 else "no", because, welch_p(first, second))

@@ -95,7 +95,7 @@ class SuiteScores(NamedTuple):
         frames: frames at which each agent's own runs are scored, by label.
         rows: rows of the table, the paper's agents first.
         comparison: comparison of agents; None if no two share a game and an evaluation.
-        untrained: runs that do not count, as they have no evaluation after frame 0.
+        uncounted: runs that do not count, by the reason.
     """
 
     suite: NamedSuite
@@ -104,7 +104,7 @@ class SuiteScores(NamedTuple):
     frames: Mapping[str, int]
     rows: Sequence[TableRow]
     comparison: Comparison | None
-    untrained: Sequence[Run]
+    uncounted: Mapping[str, Sequence[Run]]
 
 
 def suite_scores(runs: Sequence[Run], least_games: int = LEAST_GAMES) -> list[SuiteScores]:
@@ -119,8 +119,7 @@ def suite_scores(runs: Sequence[Run], least_games: int = LEAST_GAMES) -> list[Su
         own = [run for run in runs if run.game in suite.games]
         trained = [run for run in own if run.last_evaluated > 0]
         if len({run.game for run in trained}) >= least_games:
-            untrained = [run for run in own if run.last_evaluated <= 0]
-            found.append(_suite_scores(suite, trained, untrained))
+            found.append(_suite_scores(suite, own))
     return found
 
 
@@ -164,9 +163,10 @@ def lacking(found: SuiteScores) -> dict[str, str]:
             words += f"; no evaluation at {frames} frames: {Missing(runs=elsewhere)}"
         if words:
             told[row.label] = words
-    if found.untrained:
-        names = [f"{run.agent} on {run.game}, seed {run.seed}" for run in found.untrained]
-        told["not counted, without an evaluation after frame 0"] = "; ".join(names)
+    for reason, runs in found.uncounted.items():
+        names = [f"{run.agent} on {run.game}, seed {run.seed}" for run in runs]
+        if names:
+            told[f"not counted, {reason}"] = "; ".join(names)
     return told
 
 
@@ -184,20 +184,37 @@ def left_out_told(equal: Comparison) -> str:
     return ", ".join(f"{label} ({why})" for label, why in equal.left_out.items())
 
 
-def _suite_scores(suite: NamedSuite, runs: Sequence[Run], untrained: Sequence[Run]) -> SuiteScores:
+def _suite_scores(suite: NamedSuite, runs: Sequence[Run]) -> SuiteScores:
     in_order = sorted(runs, key=lambda run: (run.agent, run.game, run.seed))
-    agents = variants(in_order, across_games=True)
+    trained = [run for run in in_order if run.last_evaluated > 0]
+    every = variants(trained, across_games=True)
+    agents = {label: _longest(own) for label, own in every.items()}
+    used = {id(run) for own in agents.values() for run in own}
     scores = {label: training_scores(own) for label, own in agents.items()}
     rows = atari57_table(scores, rng=generator(f"{suite.name} table"), suite=suite.measures)
     return SuiteScores(
         suite,
-        tuple(game for game in suite.games if any(run.game == game for run in runs)),
+        tuple(game for game in suite.games if any(run.game == game for run in trained)),
         agents,
         {label: found.frames for label, found in scores.items()},
         rows,
         _comparison(suite, agents, scores),
-        untrained,
+        {
+            "without an evaluation after frame 0": [r for r in in_order if r.last_evaluated <= 0],
+            "shorter than another run of the game and seed, which differs only in evaluation": [
+                run for run in trained if id(run) not in used
+            ],
+        },
     )
+
+
+def _longest(runs: Sequence[Run]) -> list[Run]:
+    """The longest run of each game and seed; others may differ in how often it is evaluated."""
+    longest: dict[tuple[str, int], Run] = {}
+    for run in runs:
+        place = (run.game, run.seed)
+        longest[place] = max(longest.get(place, run), run, key=lambda run: run.last_evaluated)
+    return list(longest.values())
 
 
 def _comparison(
