@@ -12,6 +12,7 @@ KNOWN = ["Pong", "Freeway", "minatar/breakout", "rainbow-ez"]
     [
         ("freway", " (did you mean Freeway?)"),  # nearly right, in any case
         ("PongNoFrameskip-v4", " (did you mean Pong?)"),  # holds a known name
+        ("rainb", " (did you mean rainbow-ez?)"),  # the beginning of a known name
         ("rainbow_ez", " (did you mean rainbow-ez?)"),  # right but for its punctuation
         ("minatar/brekout", " (did you mean minatar/breakout?)"),
         ("nothing of the kind", ""),

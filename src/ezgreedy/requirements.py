@@ -19,6 +19,9 @@ FloatArray = NDArray[np.float64]
 
 LARGEST_INT64 = 2**63 - 1
 
+_MOST_NAMES = 3  # that an unknown one suggests
+_LEAST_BEGINNING = 3  # characters that suggest the names that begin with them
+
 
 class Described(str):
     """A description of the value received, shown without the quotes of a received string."""
@@ -57,12 +60,13 @@ def refuse_name(name: str, rule: str, value: object, known: Iterable[str]) -> Va
 def near(name: str, known: Iterable[str]) -> str:
     """Words that suggest the known names closest to an unknown one; "" if none is close.
 
-    Case and punctuation do not count. A known name within the unknown one is closest: Pong for
-    PongNoFrameskip-v4.
+    Case and punctuation do not count. A known name within the unknown one is closest (Pong for
+    PongNoFrameskip-v4), then those that begin with it.
     """
-    plain = {_plain(item): item for item in known}
-    within = [item for item in plain if item in _plain(name)]
-    close = within or difflib.get_close_matches(_plain(name), plain, n=3)
+    plain, given = {_plain(item): item for item in known}, _plain(name)
+    within = [item for item in plain if item in given]
+    begun = [item for item in plain if item.startswith(given) and len(given) >= _LEAST_BEGINNING]
+    close = within or begun[:_MOST_NAMES] or difflib.get_close_matches(given, plain, n=_MOST_NAMES)
     return f" (did you mean {' or '.join(plain[item] for item in close)}?)" if close else ""
 
 

@@ -123,7 +123,8 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 
 def _doctor(parsed: argparse.Namespace) -> int:
     numpy = metadata.version("numpy")
-    print(f"ezgreedy {__version__}, Python {platform.python_version()}, NumPy {numpy}\n")
+    print(f"ezgreedy {__version__}, Python {platform.python_version()}, NumPy {numpy}")
+    print("Every part is tried, some for several seconds.\n", flush=True)
     failures = [_examine(part) for part in PARTS]
     failures.append(_examine_browser())
     return 1 if any(failures) else 0
