@@ -105,6 +105,14 @@ def test_the_table_of_verdicts_comes_first_and_leads_to_the_claims(
         check_rows(place, entries, summaries)
 
 
+def test_claims_that_were_judged_come_before_those_that_were_not_run(out: Path) -> None:
+    study = read_study(out)
+    for rows in (study.papers, study.ours):
+        is_judged = [row.claim is not None for row in rows]
+        assert is_judged == sorted(is_judged, reverse=True)
+    assert {row.claim is None for row in study.papers} == {True, False}
+
+
 def check_rows(
     place: ET.Element, claims: list[tuple[str, int, Any]], summaries: dict[str, Any]
 ) -> None:

@@ -5,7 +5,7 @@ them; deep agents from the runs of `ezgreedy train` or from what `ezgreedy colle
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
@@ -135,13 +135,13 @@ class Study:
 
     @property
     def papers(self) -> list[Row]:
-        """The statements of the paper."""
-        return [row for row in self.rows if not row.statement.is_ours]
+        """The statements of the paper, those that were judged first."""
+        return _judged_first(row for row in self.rows if not row.statement.is_ours)
 
     @property
     def ours(self) -> list[Row]:
-        """The statements that are ours."""
-        return [row for row in self.rows if row.statement.is_ours]
+        """The statements that are ours, those that were judged first."""
+        return _judged_first(row for row in self.rows if row.statement.is_ours)
 
     @property
     def sentences(self) -> list[str]:
@@ -155,6 +155,10 @@ class Study:
         )
         ours = [count(self.ours).told("our own")] if self.ours else []
         return [count(self.papers).told("the paper's"), rest, *ours]
+
+
+def _judged_first(rows: Iterable[Row]) -> list[Row]:
+    return sorted(rows, key=lambda row: row.claim is None)
 
 
 def count(rows: Sequence[Row]) -> Count:
