@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from ezgreedy.envs.deep_sea import DeepSea
-from ezgreedy.experiments import fig3_deepsea
+from ezgreedy.experiments.paper import fig3_deepsea
 from ezgreedy.experiments.workers import Job, Workers
 from ezgreedy.exploration.compiled import lane_stream
 from ezgreedy.exploration.durations import Fixed, Zeta

@@ -27,7 +27,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize  # noqa: 
 from ezgreedy import EZGreedy, Fixed, Uniform, Zeta, exploratory_share  # noqa: E402
 from ezgreedy.adapters.sb3 import EZGreedyDQN  # noqa: E402
 from ezgreedy.adapters.sb3_contrib import EZGreedyQRDQN  # noqa: E402
-from ezgreedy.experiments import sb3_classic_control  # noqa: E402
+from ezgreedy.experiments.deep import sb3_classic_control  # noqa: E402
 from ezgreedy.testing import AdaptedAgent, Trial, check_adapter  # noqa: E402
 
 SMALL = {"policy_kwargs": {"net_arch": [8]}, "device": "cpu", "train_freq": 1}

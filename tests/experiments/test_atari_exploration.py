@@ -5,7 +5,8 @@ import pytest
 from scipy.stats import ttest_1samp
 
 from ezgreedy.cli import main
-from ezgreedy.experiments import atari_conditions, atari_exploration, atari_measures, registry
+from ezgreedy.experiments import registry
+from ezgreedy.experiments.deep import atari_conditions, atari_exploration, atari_measures
 from ezgreedy.experiments.experiment import Record
 from ezgreedy.exploration.durations import Zeta
 from ezgreedy.findings.intervals import Interval, mean_interval

@@ -3,8 +3,8 @@ import json
 import numpy as np
 
 from ezgreedy.cli import main
-from ezgreedy.experiments import cover_times
 from ezgreedy.experiments.experiment import Record
+from ezgreedy.experiments.paper import cover_times
 from support.small_mdps import corridor, deep_sea, room
 
 

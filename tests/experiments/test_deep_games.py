@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from ezgreedy.cli import main
-from ezgreedy.experiments import deep_games
+from ezgreedy.experiments.deep import games as deep_games
 from ezgreedy.findings.finding import read_finding
 from ezgreedy.findings.paper_tables import PAPER_SCORES
 from ezgreedy.findings.training_scores import raw_curves

@@ -3,7 +3,7 @@ from typing import Any
 import numpy as np
 
 from ezgreedy.experiments.experiment import Record
-from ezgreedy.experiments.fig1_gridworld_coverage import EXPERIMENT, SETTINGS
+from ezgreedy.experiments.paper.fig1_gridworld_coverage import EXPERIMENT, SETTINGS
 
 SMALL = {**SETTINGS, "size": 7, "num_steps": 300, "band_half_widths": [1]}
 SMALL["num_walks_per_seed"] = 5

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 
 from ezgreedy.cli import main
-from ezgreedy.experiments import (
+from ezgreedy.experiments.experiment import Record
+from ezgreedy.experiments.paper import (
     appendix_domains,
     appendix_mountaincar_dense,
     fig3_cartpole,
     fig3_mountaincar,
     linear_study,
 )
-from ezgreedy.experiments.experiment import Record
 
 CAR, POLE = fig3_mountaincar.EXPERIMENT, fig3_cartpole.EXPERIMENT
 DENSE = appendix_mountaincar_dense.EXPERIMENT

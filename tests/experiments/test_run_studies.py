@@ -8,8 +8,9 @@ from scipy.stats import fisher_exact, ttest_ind
 
 from ezgreedy.cli import main
 from ezgreedy.commands.judge import STUDIES
-from ezgreedy.experiments import atari100k, deep_durations
 from ezgreedy.experiments.beyond import minatar_stopping
+from ezgreedy.experiments.deep import atari100k
+from ezgreedy.experiments.deep import durations as deep_durations
 from ezgreedy.experiments.run_study import find, judge, run_studies
 from ezgreedy.findings.intervals import stratified_difference_interval
 from ezgreedy.games.atari.atari100k import published

@@ -6,9 +6,10 @@ import pytest
 from scipy.stats import ttest_rel
 
 from ezgreedy.cli import main
-from ezgreedy.experiments import registry, sb3_classic_control
+from ezgreedy.experiments import registry
+from ezgreedy.experiments.deep import sb3_classic_control
+from ezgreedy.experiments.deep.sb3_training import first_goal
 from ezgreedy.experiments.experiment import Record
-from ezgreedy.experiments.sb3_training import first_goal
 from ezgreedy.findings.intervals import Interval
 
 ID = "sb3-classic-control"

@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from ezgreedy.cli import main
-from ezgreedy.experiments import (
+from ezgreedy.experiments import registry
+from ezgreedy.experiments.experiment import Experiment, Record
+from ezgreedy.experiments.paper import (
     ablation_readings,
     appendix_deepsea_randomized,
     chain_census,
@@ -15,10 +17,8 @@ from ezgreedy.experiments import (
     fig3_deepsea,
     fig3_gridworld,
     limitations,
-    registry,
     sequence_probabilities,
 )
-from ezgreedy.experiments.experiment import Experiment, Record
 from ezgreedy.experiments.readings import EZ_SETTINGS, binned, law_of
 from ezgreedy.exploration.durations import Fixed, PlusOne, Zeta
 from ezgreedy.findings.judging import verdict_of

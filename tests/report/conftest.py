@@ -12,7 +12,7 @@ import pytest
 from selenium import webdriver
 
 from ezgreedy.cli import main
-from ezgreedy.experiments.fig1_gridworld_coverage import EXPERIMENT
+from ezgreedy.experiments.paper.fig1_gridworld_coverage import EXPERIMENT
 from ezgreedy.experiments.runner import Plan, reproduce
 from support.browser import Opened, set_theme, started
 from support.tiny_experiment import tiny

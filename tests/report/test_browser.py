@@ -12,7 +12,7 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.wait import WebDriverWait
 
 from ezgreedy.cli import main
-from ezgreedy.experiments.fig1_gridworld_coverage import EXPERIMENT
+from ezgreedy.experiments.paper.fig1_gridworld_coverage import EXPERIMENT
 from ezgreedy.figures import colours
 from ezgreedy.findings.claims import Summary
 from ezgreedy.findings.finding import Finding

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from ezgreedy.cli import main
-from ezgreedy.experiments.fig1_gridworld_coverage import EXPERIMENT
+from ezgreedy.experiments.paper.fig1_gridworld_coverage import EXPERIMENT
 from ezgreedy.report import wording
 from ezgreedy.report.markdown import OWN_PAGE
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from ezgreedy.cli import main
-from ezgreedy.experiments.fig1_gridworld_coverage import EXPERIMENT
+from ezgreedy.experiments.paper.fig1_gridworld_coverage import EXPERIMENT
 from ezgreedy.figures import colours
 from ezgreedy.findings.intervals import Interval
 from ezgreedy.findings.panels import Panel

@@ -12,7 +12,7 @@ import html5lib
 import pytest
 
 from ezgreedy.experiments import registry
-from ezgreedy.experiments.fig1_gridworld_coverage import EXPERIMENT
+from ezgreedy.experiments.paper.fig1_gridworld_coverage import EXPERIMENT
 from ezgreedy.experiments.run_study import run_studies
 from ezgreedy.findings.finding import read_finding
 from ezgreedy.findings.intervals import Interval

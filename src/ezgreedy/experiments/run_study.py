@@ -20,7 +20,7 @@ from ezgreedy.results.runs import Run, read_run, run_directories
 from ezgreedy.runs.output_paths import require_apart
 
 # Each module defines STUDY.
-_MODULES = ("deep_games", "atari100k", "deep_durations", "beyond.minatar_stopping")
+_MODULES = ("deep.games", "deep.atari100k", "deep.durations", "beyond.minatar_stopping")
 
 
 @dataclass(frozen=True)

@@ -110,7 +110,7 @@ ITEMS = (
     PaperItem(
         "Appendix C, Table 4",
         "Trials, steps and bins of the first-visit maps.",
-        held_by="src/ezgreedy/experiments/fig1_gridworld_coverage.py",
+        held_by="src/ezgreedy/experiments/paper/fig1_gridworld_coverage.py",
     ),
     PaperItem(
         "Table 5",

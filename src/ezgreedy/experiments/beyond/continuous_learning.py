@@ -15,6 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ezgreedy.experiments.deep.sb3_training import (
+    evaluated_training,
+    first_goal,
+    first_goals_in_words,
+)
 from ezgreedy.experiments.experiment import (
     Cell,
     Experiment,
@@ -24,11 +29,6 @@ from ezgreedy.experiments.experiment import (
     results_by_cell,
 )
 from ezgreedy.experiments.readings import mean_curve
-from ezgreedy.experiments.sb3_training import (
-    evaluated_training,
-    first_goal,
-    first_goals_in_words,
-)
 from ezgreedy.exploration.durations import Zeta
 from ezgreedy.figures.colours import NOISE_COLOURS
 from ezgreedy.findings.claims import (

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ezgreedy.experiments import linear_study as study
 from ezgreedy.experiments.experiment import (
     Cell,
     Experiment,
@@ -19,6 +18,7 @@ from ezgreedy.experiments.experiment import (
     Settings,
     results_by_cell,
 )
+from ezgreedy.experiments.paper import linear_study as study
 from ezgreedy.experiments.readings import POLICIES
 from ezgreedy.findings.claims import Claim, Number, Statement, Summary, names_with
 from ezgreedy.findings.intervals import mean_interval

@@ -13,8 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from ezgreedy import requirements as require
-from ezgreedy.experiments.atari_claims import FREEWAY, FREEWAY_REWARDS, claims, statements
-from ezgreedy.experiments.atari_conditions import Found, cell_name, duration_law, judged, policies
+from ezgreedy.experiments.deep.atari_claims import FREEWAY, FREEWAY_REWARDS, claims, statements
+from ezgreedy.experiments.deep.atari_conditions import (
+    Found,
+    cell_name,
+    duration_law,
+    judged,
+    policies,
+)
 from ezgreedy.experiments.experiment import Cell, Experiment, Record, Settings
 from ezgreedy.findings.claims import Summary
 from ezgreedy.games.atari.atari57 import game, games

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ezgreedy.experiments import atari_measures as measures
+from ezgreedy.experiments.deep import atari_measures as measures
 from ezgreedy.experiments.experiment import Record, Settings, results_by_cell
 from ezgreedy.exploration.durations import DurationLaw, Fixed, Zeta, exploratory_share
 from ezgreedy.findings.comparisons import adjusted, decided, sign_test

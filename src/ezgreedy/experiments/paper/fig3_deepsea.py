@@ -14,7 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from ezgreedy.experiments.deep_sea_claims import (
+from ezgreedy.experiments.experiment import (
+    Cell,
+    Experiment,
+    Record,
+    Settings,
+    results_by_cell,
+)
+from ezgreedy.experiments.paper.deep_sea_claims import (
     DEFAULT_READING,
     READINGS,
     STATEMENTS,
@@ -23,13 +30,6 @@ from ezgreedy.experiments.deep_sea_claims import (
     censored,
     claims,
     sizes_of,
-)
-from ezgreedy.experiments.experiment import (
-    Cell,
-    Experiment,
-    Record,
-    Settings,
-    results_by_cell,
 )
 from ezgreedy.experiments.readings import (
     EZ_SETTINGS,

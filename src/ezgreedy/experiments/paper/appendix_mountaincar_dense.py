@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from ezgreedy.experiments import linear_study as study
 from ezgreedy.experiments.experiment import (
     Cell,
     Experiment,
@@ -21,6 +20,7 @@ from ezgreedy.experiments.experiment import (
     fewest_seeds,
     results_by_cell,
 )
+from ezgreedy.experiments.paper import linear_study as study
 from ezgreedy.experiments.readings import POLICIES, mean_curve
 from ezgreedy.figures import colours
 from ezgreedy.findings.claims import OURS, Claim, Number, Statement, Summary, names_with

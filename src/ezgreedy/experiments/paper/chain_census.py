@@ -24,7 +24,7 @@ from ezgreedy.experiments.experiment import (
     Settings,
     results_by_cell,
 )
-from ezgreedy.experiments.fig2_chain_durations import FAMILIES, laws
+from ezgreedy.experiments.paper.fig2_chain_durations import FAMILIES, laws
 from ezgreedy.exploration.durations import DurationLaw
 from ezgreedy.findings.claims import OURS, Claim, Number, Statement, Summary, Table
 from ezgreedy.findings.judging import Side

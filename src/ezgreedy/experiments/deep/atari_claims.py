@@ -1,6 +1,6 @@
 """What do the walks of `atari-exploration` show? The sentences are ours: the paper has none."""
 
-from ezgreedy.experiments.atari_conditions import EPS, Found, judged, policies, share
+from ezgreedy.experiments.deep.atari_conditions import EPS, Found, judged, policies, share
 from ezgreedy.findings.claims import OURS, Claim, Number, Statement, names_with
 from ezgreedy.findings.comparisons import LARGEST_FALSE_SHARE, LEVEL
 from ezgreedy.findings.judging import Side, above

@@ -1,0 +1,1 @@
+"""What the paper shows at small scale: one module per figure, table or claim."""
