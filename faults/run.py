@@ -6,7 +6,8 @@
     python faults/run.py --row c --case 1234 --seed 7
 
 Cases go to a log under --out and are not run again by the same code, so an interrupted command is
-continued by repeating it. The table is written to --out as faults.json and README.md.
+continued by repeating it. The table is written to --out as faults.json and README.md. Rows that
+this code has not been through keep what a table there says of them, with the commit of their code.
 """
 
 import argparse
@@ -22,7 +23,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
 from faults.matrix import Plan, Row, run_case, run_row  # noqa: E402
 from faults.rows import LETTERS, made  # noqa: E402
-from faults.table import commit_of, shown, table, write_table  # noqa: E402
+from faults.table import commit_of, read_table, shown, table, write_table  # noqa: E402
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -74,8 +75,9 @@ def _command(parsed: argparse.Namespace) -> str:
 
 
 def _write(out: Path, commit: str, command: str) -> dict[str, Any]:
-    """The table of everything that this code has been through so far."""
-    data = table([made(letter) for letter in LETTERS], out / "logs", commit, command)
+    """The table of everything that this code has been through so far, and other code before it."""
+    rows = [made(letter) for letter in LETTERS]
+    data = table(rows, out / "logs", commit, command, earlier=read_table(out))
     write_table(out, data)
     return data
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from scipy.stats import binomtest
 
+from ezgreedy.results.runs import read_mapping
 from ezgreedy.results.store import write_json_atomically, write_text_atomically
 from faults.matrix import Row, outcomes, repeat_command
 
@@ -52,8 +53,22 @@ def machine_facts() -> dict[str, Any]:
     }
 
 
-def table(rows: Sequence[Row], logs: Path, commit: str, command: str) -> dict[str, Any]:
-    """All rows as plain data, one line for each of their groups; rows without cases too."""
+def table(
+    rows: Sequence[Row],
+    logs: Path,
+    commit: str,
+    command: str,
+    earlier: dict[str, Any] | None = None,
+) -> dict[str, Any]:
+    """All rows as plain data, one line for each of their groups; rows without cases too.
+
+    Args:
+        rows: the rows.
+        logs: directory of the logs.
+        commit: the code whose cases count.
+        command: the command that ran the last of them.
+        earlier: a table of other code, whose rows count where this code has no cases.
+    """
     return {
         "format": 1,
         "command": command,
@@ -61,8 +76,24 @@ def table(rows: Sequence[Row], logs: Path, commit: str, command: str) -> dict[st
         "date": date.today().isoformat(),
         "confidence": CONFIDENCE,
         "machine": machine_facts(),
-        "rows": [_row(row, outcomes(logs, row.letter, commit)) for row in rows],
+        "rows": [
+            _row(row, found, commit)
+            if (found := outcomes(logs, row.letter, commit))
+            else _earlier_row(row, commit, earlier)
+            for row in rows
+        ],
     }
+
+
+def read_table(directory: Path) -> dict[str, Any] | None:
+    """The table of a directory as plain data; None if there is none."""
+    from ezgreedy.report.fault_matrix import read_fault_matrix
+
+    file = directory / TABLE_FILE
+    if not file.exists():
+        return None
+    read_fault_matrix(file)  # refuses what is no table
+    return read_mapping(file)
 
 
 def write_table(directory: Path, data: dict[str, Any]) -> list[Path]:
@@ -76,7 +107,19 @@ def write_table(directory: Path, data: dict[str, Any]) -> list[Path]:
     return [directory / TABLE_FILE, page]
 
 
-def _row(row: Row, records: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def _earlier_row(row: Row, commit: str, earlier: dict[str, Any] | None) -> dict[str, Any]:
+    """What other code went through; an empty row if that is nothing."""
+    made = _row(row, [], commit)
+    if earlier is None:
+        return made
+    for known in earlier["rows"]:
+        if known["row"] == row.letter and known["groups"]:
+            kept = {name: known[name] for name in ("seeds", "planned", "groups")}
+            return {**made, **kept, "commit": known.get("commit", earlier["commit"])}
+    return made
+
+
+def _row(row: Row, records: Sequence[dict[str, Any]], commit: str) -> dict[str, Any]:
     groups = [
         _line(row, group, [record for record in records if record["group"] == group])
         for group in dict.fromkeys(row.groups)
@@ -86,6 +129,7 @@ def _row(row: Row, records: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "title": row.title,
         "goal": row.goal,
         "others": row.others,
+        "commit": commit,
         "seeds": sorted({record["seed"] for record in records}),
         "planned": row.full,
         "groups": [line for line in groups if line["trials"]],

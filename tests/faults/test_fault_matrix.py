@@ -15,7 +15,7 @@ from ezgreedy.results.store import read_results
 from faults import disk_model
 from faults.matrix import Failure, Plan, Row, TooSlow, outcomes, run_case, run_row
 from faults.rows import LETTERS
-from faults.table import table, upper_bound, write_table
+from faults.table import read_table, table, upper_bound, write_table
 
 
 class Coins(Row):
@@ -116,6 +116,44 @@ def test_rows_that_were_not_run_are_in_the_table(tmp_path):
     run_row(Coins({0: Failure("edge")}), range(1), plan(tmp_path))
     (row,) = table([Coins()], tmp_path / "logs", "c0ffee", "make faults")["rows"]
     assert [(line["group"], line["words"]) for line in row["groups"]] == [("gold", "")]
+
+
+class Dice(Coins):
+    letter = "y"
+    title = "Dice"
+
+
+def test_rows_of_other_code_stay_in_the_table_until_this_code_has_cases(tmp_path):
+    logs, out = tmp_path / "logs", tmp_path / "out"
+    assert read_table(out) is None
+
+    def write(commit):
+        earlier = read_table(out)
+        write_table(out, table([Coins(), Dice()], logs, commit, "make faults", earlier))
+        rows = read_fault_matrix(out / "faults.json").rows
+        return {row.letter: (row.commit, sum(line.trials for line in row.lines)) for row in rows}
+
+    run_row(Coins(), range(4), plan(tmp_path))
+    assert write("c0ffee") == {"z": ("c0ffee", 12), "y": ("c0ffee", 0)}
+    assert "`make faults`, commit c0ffee; " in (out / "README.md").read_text()
+    run_row(Dice(), range(2), plan(tmp_path, commit="decaf"))
+    assert write("decaf") == {"z": ("c0ffee", 12), "y": ("decaf", 6)}
+    told = "commits c0ffee (rows z), decaf (rows y); "
+    assert told in (out / "README.md").read_text()
+    # A third commit keeps both commits' names.
+    assert write("5eed") == {"z": ("c0ffee", 12), "y": ("decaf", 6)}
+    run_row(Coins(), range(1), plan(tmp_path, commit="5eed"))
+    assert write("5eed") == {"z": ("5eed", 3), "y": ("decaf", 6)}
+
+
+def test_rows_of_a_table_without_their_commits_have_the_table_s(tmp_path):
+    run_row(Coins(), range(2), plan(tmp_path))
+    data = table([Coins()], tmp_path / "logs", "c0ffee", "make faults")
+    del data["rows"][0]["commit"]
+    (file, _) = write_table(tmp_path / "out", data)
+    assert read_fault_matrix(file).rows[0].commit == "c0ffee"
+    (row,) = table([Coins()], tmp_path / "none", "decaf", "make faults", data)["rows"]
+    assert row["commit"] == "c0ffee"
 
 
 def test_no_case_begins_after_the_time_is_over(tmp_path):

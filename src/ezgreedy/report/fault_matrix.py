@@ -53,6 +53,7 @@ class FaultRow:
         title: its name.
         goal: what must hold.
         others: what the most trusted systems promise, or are known to do.
+        commit: the code that was tried.
         lines: what came out; empty if it was not run.
     """
 
@@ -60,6 +61,7 @@ class FaultRow:
     title: str
     goal: str
     others: str
+    commit: str
     lines: Sequence[FaultLine]
 
 
@@ -68,8 +70,8 @@ class FaultMatrix:
     """The whole table.
 
     Args:
-        command: the command that made it.
-        commit: the code that was tried.
+        command: the last command that added to it.
+        commit: the code that this command tried.
         machine: facts about the machine.
         rows: the kinds of trouble.
     """
@@ -94,6 +96,18 @@ class FaultMatrix:
             f"{self.failures or 'no'} failure{'' if self.failures == 1 else 's'}."
         )
 
+    @property
+    def commits(self) -> str:
+        """The code that was tried, in words: one commit, or which rows each of several has."""
+        rows: dict[str, list[str]] = {}
+        for row in self.rows:
+            if row.lines:
+                rows.setdefault(row.commit, []).append(row.letter)
+        if len(rows) < 2:
+            return f"commit {next(iter(rows), self.commit)}"
+        told = (f"{commit} (rows {', '.join(letters)})" for commit, letters in rows.items())
+        return f"commits {', '.join(told)}"
+
 
 def read_fault_matrix(path: Path) -> FaultMatrix:
     """Reads the table; refuses another file, naming it."""
@@ -108,6 +122,7 @@ def read_fault_matrix(path: Path) -> FaultMatrix:
                 str(row["title"]),
                 str(row["goal"]),
                 str(row["others"]),
+                str(row.get("commit", data["commit"])),
                 [_line(line) for line in row["groups"]],
             )
             for row in data["rows"]
@@ -142,7 +157,7 @@ def _page(matrix: FaultMatrix) -> Iterator[str]:
         "compared."
     )
     yield ""
-    yield f"`{matrix.command}`, commit {matrix.commit}; {_machine(matrix.machine)}."
+    yield f"`{matrix.command}`, {matrix.commits}; {_machine(matrix.machine)}."
     yield ""
     head = ("", "trouble", "on", "N", "failed", "at most", "")
     yield from table(head, _cells(matrix))
