@@ -42,7 +42,9 @@ class DamagedFiles(Row):
         # Another run, and this one at an earlier time: sources of files that are intact elsewhere.
         self._other = place / "other"
         base_runs.paused(self._other, base_runs.brief(seed=5), settings.frames - 60)
-        self._page = self._report(self._base, place / "page.md")
+        # Pages name the directories of runs, so this copy has the name that cases have.
+        intact = shutil.copytree(self._base, place / "intact" / "run")
+        self._page = self._report(intact, place / "page.md")
 
     def run(self, case: Case) -> dict[str, Any]:
         run = shutil.copytree(self._base, case.place / "run")

@@ -11,7 +11,7 @@ from ezgreedy.cli import main
 from ezgreedy.games.registry import make
 from ezgreedy.replay.available_memory import available_bytes
 from ezgreedy.runs.memory import memory_bytes
-from ezgreedy.runs.settings_codec import with_setting
+from ezgreedy.runs.settings_codec import with_settings
 from faults.commands import Forked
 from faults.matrix import Case, Failure, Row
 from support.peaks import peak
@@ -57,9 +57,11 @@ class MemoryForecasts(Row):
         settings = run_of(agent, "laptop", game)
         command = ["train", agent, "--game", game, "--scale", "laptop", "--quiet"]
         command += ["--checkpoint-seconds", "1000000"]
-        for name, value in {**_SHORT, **_SOON[agent.split("-")[0]]}.items():
-            settings = with_setting(settings, name, value)
-            command += ["--set", f"{name}={value}"]
+        changes = {**_SHORT, **_SOON[agent.split("-")[0]]}
+        told = [f"{name}={value}" for name, value in changes.items()]
+        settings = with_settings(settings, told)
+        for change in told:
+            command += ["--set", change]
         peak([*command, "--out", str(case.place / "first")])  # the first may compile
         real = peak([*command, "--out", str(case.place / "second")])
         shape = make(game, settings.protocol, rng=case.rng).frame_shape

@@ -90,6 +90,12 @@ class RunSettings:
     threads: int = 1
 
     def __post_init__(self) -> None:
+        parts = {"agent": AgentSettings, "protocol": Protocol, "evaluation": EvaluationSettings}
+        for name, kind in parts.items():
+            if not isinstance(getattr(self, name), kind):
+                raise require.refuse_type(name, f"be {kind.__name__}", getattr(self, name))
+        if not isinstance(self.game, str):
+            raise require.refuse_type("game", "be the name of a game", self.game)
         require.integer("frames", self.frames, least=1)
         require.integer("seed", self.seed, least=0)
         require.one_of("streams", self.streams, STREAMS)

@@ -25,9 +25,9 @@ from ezgreedy.inspection.run_files import (
     memories,
     read_files,
 )
-from ezgreedy.results.runs import CHANGEABLE, ENGINE_FILE, run_name
+from ezgreedy.results.runs import CHANGEABLE, CONFIG_FORMAT, ENGINE_FILE, run_name
 from ezgreedy.results.store import DRAFT_SUFFIX, write_json_atomically
-from ezgreedy.runs.run_directory import CONFIG_FORMAT, FINISHED, PAUSED, RUNNING
+from ezgreedy.runs.run_directory import FINISHED, PAUSED, RUNNING
 
 _SAVED = (RUNNING, PAUSED, FINISHED)  # states that are written after a checkpoint
 _OLD_VERSION = "made before files had checksums: changes of"

@@ -12,11 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import ezgreedy
 from ezgreedy import requirements as require
 from ezgreedy.results.store import IntactPart, intact_part, read_json, read_sealed
 
 CONFIG_FILE, RESULTS_FILE, MANIFEST_FILE = "config.json", "results.jsonl", "manifest.json"
 STATUS_FILE = "status.json"
+CONFIG_FORMAT = 1
 # In the directory of a run on Ray: the numbers of its processes.
 ENGINE_FILE = "engine.json"
 # Marks a directory made by `ezgreedy collect`.
@@ -274,9 +276,20 @@ def read_config(directory: Path) -> tuple[dict[str, Any], bool]:
     config, is_sealed = read_sealed(path)
     if not isinstance(config, dict):
         raise ValueError(f"{path} is damaged: not a mapping")
+    require_format(path, config)
     if not _is_of_run(config.get("settings")):
         raise ValueError(f"{path} was not made by ezgreedy train")
     return config, is_sealed
+
+
+def require_format(path: Path, config: Mapping[str, Any]) -> None:
+    """Refuses a config.json of another version's format; one without any is as old as the first."""
+    found = config.get("format", CONFIG_FORMAT)
+    if found != CONFIG_FORMAT:
+        raise ValueError(
+            f"{path} has format {found}, which needs another version of "
+            f"ezgreedy (this is {ezgreedy.__version__}, for format {CONFIG_FORMAT})"
+        )
 
 
 def unverified_runs(runs: Sequence[Run]) -> str:

@@ -18,11 +18,10 @@ import ezgreedy
 from ezgreedy import requirements as require
 from ezgreedy.agents.run_settings import RunSettings
 from ezgreedy.checkpoints.store import Checkpoints
-from ezgreedy.results.runs import run_name
+from ezgreedy.results.runs import CONFIG_FORMAT, require_format, run_name
 from ezgreedy.results.store import ResultLog, create_json, read_sealed, write_json_atomically
 from ezgreedy.runs.settings_codec import as_plain, from_plain, with_later_settings
 
-CONFIG_FORMAT = 1
 RUNNING, PAUSED, FINISHED, FAILED = "running", "paused", "finished", "failed"
 
 
@@ -145,11 +144,7 @@ class RunDirectory:
         config, is_sealed = read_sealed(self.config)
         if not isinstance(config, dict) or not {"format", "settings"} <= config.keys():
             raise ValueError(f"{self.config} was not made by ezgreedy train")
-        if config["format"] != CONFIG_FORMAT:
-            raise ValueError(
-                f"{self.config} has format {config['format']}, which needs another version of "
-                f"ezgreedy (this is {ezgreedy.__version__}, for format {CONFIG_FORMAT})"
-            )
+        require_format(self.config, config)
         return config, is_sealed
 
     def _differences(self, settings: RunSettings) -> list[str]:
