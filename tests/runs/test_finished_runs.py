@@ -7,6 +7,8 @@ import pytest
 from ezgreedy.checkpoints.append_only_ring import AppendOnlyRing
 from ezgreedy.checkpoints.state_tree import encode
 from ezgreedy.cli import main
+from ezgreedy.results.runs import read_run
+from ezgreedy.results.store import read_results
 from ezgreedy.runs.evaluation import evaluate_agent
 from ezgreedy.runs.restored import restore
 from ezgreedy.runs.run_directory import RunDirectory
@@ -78,8 +80,40 @@ def test_it_cannot_be_extended(both, capsys):
     assert main(["resume", str(run)]) == 2
     told = capsys.readouterr().err
     assert "frames must be at most" in told
-    assert "finished and dropped its replay (train --keep-replay keeps it); got 5000" in told
+    assert "finished and dropped its replay" in told
+    assert "(--keep-replay of train or resume keeps it); got 5000" in told
     assert size(run) == before
+
+
+def evaluated(directory):
+    records = read_results(directory / "results.jsonl")
+    return [record["frames"] for record in records if record["kind"] == "evaluation"]
+
+
+@pytest.mark.parametrize("frames_between", [None, 150])
+def test_an_extended_run_is_evaluated_when_it_is_due_and_at_its_new_end(tmp_path, frames_between):
+    evaluation = replace(small_run().evaluation, frames_between=frames_between)
+    settings = replace(small_run(), frames=200, evaluation=evaluation, lanes=1)
+    assert train(tmp_path / "run", settings, KEEPING) == 0
+    assert resume(tmp_path / "run", QUIET, frames=400) == 0
+    assert resume(tmp_path / "run", QUIET, frames=500) == 0
+    at = [200, 400, 500] if frames_between is None else [0, 150, 200, 300, 400, 450, 500]
+    assert evaluated(tmp_path / "run") == at
+    straight = replace(settings, frames=500)
+    assert train(tmp_path / "straight", straight, QUIET) == 0
+    assert read_run(tmp_path / "run").is_finished
+    both = read_run(tmp_path / "run"), read_run(tmp_path / "straight")
+    assert both[0].scores[-1] == both[1].scores[-1]
+
+
+def test_a_run_that_is_to_keep_its_replay_does_so_when_resumed(tmp_path, monkeypatch):
+    from ezgreedy.runs import run_loop
+
+    monkeypatch.setattr(run_loop.Interruption, "requested", True)
+    assert train(tmp_path / "run", small_run(), KEEPING) == 128
+    monkeypatch.undo()
+    assert resume(tmp_path / "run", QUIET) == 0
+    assert segments(tmp_path / "run")
 
 
 def test_an_interrupted_run_keeps_everything(tmp_path, monkeypatch):

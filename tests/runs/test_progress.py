@@ -4,8 +4,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from ezgreedy.agents.run_settings import EvaluationSettings
 from ezgreedy.runs import progress, progress_bar
-from ezgreedy.runs.evaluation import Evaluation
+from ezgreedy.runs.evaluation import Evaluation, Played
 from ezgreedy.runs.progress import Bar
 
 
@@ -59,17 +60,40 @@ def test_no_time_is_left_to_show_while_nothing_moves(capsys, monkeypatch):
         assert line == "r2d2 on Pong: 2,000 of 10,000 frames, 0 frames/s"
 
 
-def test_a_long_evaluation_is_told_every_twenty_seconds(capsys):
+@pytest.mark.parametrize(
+    ("settings", "knows", "words"),
+    [
+        (EvaluationSettings(), True, ", {} of 500,000 frames (evaluation.frames is 500,000"),
+        (EvaluationSettings(), False, " (evaluation.frames is 500,000"),
+        (EvaluationSettings(episodes=50), True, ", {} of 50 episodes (evaluation.episodes is 50"),
+    ],
+)
+def test_a_long_evaluation_is_told_every_twenty_seconds(capsys, settings, knows, words):
     bar = Bar("rainbow on Pong", 10_000)
     record = {"kind": "evaluation", "frames": 0, "mean_return": 1.0, "episodes": 2}
     for _ in range(2):  # and again in the next evaluation
         for seconds in range(45):
-            bar.see_evaluation(float(seconds), 500_000)
+            played = Played(frames=seconds, episodes=seconds)
+            bar.see_evaluation(float(seconds), settings, played if knows else None)
         bar.see_record(record)
     told = capsys.readouterr().err.splitlines()
     assert told[:3] == told[3:]
     assert told[:2] == [
-        f"rainbow on Pong: evaluating, {seconds} s so far (evaluation.frames is 500,000; "
+        f"rainbow on Pong: evaluating, {seconds} s so far{words.format(seconds)}; "
         "Ctrl-C saves and stops)"
         for seconds in (20, 40)
     ]
+
+
+def test_the_fast_steps_before_learning_promise_no_time(capsys, monkeypatch):
+    clock = SimpleNamespace(seconds=100.0)
+    clock.monotonic = lambda: clock.seconds
+    for module in (progress, progress_bar):
+        monkeypatch.setattr(module, "time", clock)
+    with Bar("rainbow on Pong", 10_000) as bar:
+        for frames, is_learning in ((1_000, False), (1_000, True), (1_100, True)):
+            clock.seconds += 10.0
+            bar.see_progress(frames, is_learning=is_learning)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == "rainbow on Pong: 1,000 of 10,000 frames, 100 frames/s"
+    assert lines[-1] == "rainbow on Pong: 1,100 of 10,000 frames, 10 frames/s, about 15 min left"

@@ -7,7 +7,7 @@ insertions are not too far ahead, and updates only while samples are not; one of
 proceed.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -27,6 +27,7 @@ from ezgreedy.fleet.transport import LEAST_WINDOWS_PER_CALL
 from ezgreedy.fleet.updates import Updates
 from ezgreedy.fleet.weights import STEPS_PER_WEIGHT_PULL, PublishedWeights, calls_in_flight
 from ezgreedy.replay.limiter import SamplesPerInsert
+from ezgreedy.runs.evaluation import Stops
 from ezgreedy.runs.trainable import Trainable
 
 BATCHES_IN_FLIGHT = 4  # for the learner: one in use, one decoded, one queued, one being drawn
@@ -137,10 +138,10 @@ class FleetTraining(Trainable):
             self._plays.ask()
         self._barrier.turn()
 
-    def evaluate(self, stops: Callable[[], bool] | None = None) -> dict[str, Any] | None:
+    def evaluate(self, stops: Stops | None = None) -> dict[str, Any] | None:
         """The evaluation that is due, as a line of results; None if it was abandoned."""
         while not self.evaluations.are_done:
-            if stops is not None and stops():
+            if stops is not None and stops(None):
                 return None
             self._weights.ask(is_urgent=True)
             self._ask_for_evaluation()

@@ -41,11 +41,23 @@ class Evaluation(NamedTuple):
         }
 
 
+class Played(NamedTuple):
+    """What an evaluation has played so far."""
+
+    frames: int  # over all lanes
+    episodes: int  # finished ones that count
+
+
+# Called at every step with what has been played, or None where that is not known; returns whether
+# to abandon the evaluation.
+Stops = Callable[[Played | None], bool]
+
+
 def evaluate(
     policy: Policy,
     lanes: Lanes,
     settings: EvaluationSettings,
-    stops: Callable[[], bool] | None = None,
+    stops: Stops | None = None,
 ) -> Evaluation | None:
     """Plays for the frames (over all lanes together) or episodes given in the settings.
 
@@ -53,7 +65,7 @@ def evaluate(
         policy: the policy that plays.
         lanes: the games; they are reset.
         settings: settings of the evaluation, with its length.
-        stops: called at every step; once it returns True, the evaluation is abandoned.
+        stops: says whether to abandon the evaluation.
 
     Returns:
         The evaluation; None if it was abandoned.
@@ -64,7 +76,7 @@ def evaluate(
     explored = ExploredSteps(policy)
     play = Play(policy, lanes, frames, episodes, explored)
     while frames.frames < settings.frames and not episodes.are_complete:
-        if stops is not None and stops():
+        if stops is not None and stops(Played(frames.frames, len(episodes.returns))):
             return None
         play.step()
     return Evaluation(episodes.returns, episodes.unfinished, frames.frames, explored.share)
@@ -81,7 +93,7 @@ def evaluate_agent(
     settings: RunSettings,
     agent: Evaluated,
     number: int,
-    stops: Callable[[], bool] | None = None,
+    stops: Stops | None = None,
     epsilon: float | None = None,
 ) -> Evaluation | None:
     """One evaluation of a run; each has its own environments and random streams.
@@ -90,7 +102,7 @@ def evaluate_agent(
         settings: settings of the run.
         agent: the agent that plays.
         number: number of the evaluation.
-        stops: called at every step; returns whether to abandon the evaluation.
+        stops: says whether to abandon the evaluation.
         epsilon: ε to explore with; None for the agent's evaluation default.
 
     Returns:

@@ -119,7 +119,8 @@ class Ledger:
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Continue from the state of a run with the same settings."""
         self.frames = int(state["frames"])
-        self.num_evaluations = int(state["num_evaluations"])
+        # In an extended run, the evaluation at its former end is not one of the schedule.
+        self.num_evaluations = min(int(state["num_evaluations"]), self.num_evaluations_due)
         self.num_reports = int(state["num_reports"])
         self.returns = list(state["returns"])
         self.lengths = list(state.get("lengths", ()))  # earlier versions did not count them

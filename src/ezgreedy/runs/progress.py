@@ -10,7 +10,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol
 
+from ezgreedy.agents.run_settings import EvaluationSettings
 from ezgreedy.results.field_names import FRAMES_PER_SECOND, STEPS_PER_SECOND, named_numbers
+from ezgreedy.runs.evaluation import Played
 from ezgreedy.runs.pace import RecentSpeed
 from ezgreedy.runs.progress_bar import ProgressBar
 from ezgreedy.units import duration
@@ -30,14 +32,16 @@ _SHOWN = {
 class Spectator(Protocol):
     """Follows the progress of a run."""
 
-    def see_progress(self, frames: int) -> None:
-        """Show the number of frames played so far."""
+    def see_progress(self, frames: int, *, is_learning: bool = True) -> None:
+        """Show the number of frames played so far, and the time left if it can be known."""
 
     def see_record(self, record: dict[str, Any]) -> None:
         """Show a new line of results."""
 
-    def see_evaluation(self, seconds: float, frames: int) -> None:
-        """Show that an evaluation of this many frames has been going on for this long."""
+    def see_evaluation(
+        self, seconds: float, settings: EvaluationSettings, played: Played | None
+    ) -> None:
+        """Show that an evaluation has been going on for this long, and what it has played."""
 
     def see_status(self, status: Mapping[str, float], frames: int) -> None:
         """Show the status of the engine after this many frames."""
@@ -62,26 +66,37 @@ class Bar:
         self._label, self._total = label, frames
         self._begun, self._last_move = begun, time.monotonic()
         self._speed = RecentSpeed(begun, self._last_move)
+        self._is_learning = True
         self._evaluation: str = ""
         self._next_line = _SECONDS_BETWEEN_LINES
         self._report: str = ""
         self._status: str = ""
 
-    def see_progress(self, frames: int) -> None:
+    def see_progress(self, frames: int, *, is_learning: bool = True) -> None:
         """Moves the bar, at most a few times a second."""
         now = time.monotonic()
+        if is_learning and not self._is_learning:
+            self._speed = RecentSpeed(frames, now)
+        self._is_learning = is_learning
         if now - self._last_move < _SECONDS_BETWEEN_MOVES:
             return
         self._last_move = now
         news = ", ".join(part for part in (self._report, self._evaluation, self._status) if part)
-        self._bar.show(frames, self._speed.see(frames, now), news)
+        self._bar.show(frames, self._speed.see(frames, now), news, shows_left=is_learning)
 
-    def see_evaluation(self, seconds: float, frames: int) -> None:
+    def see_evaluation(
+        self, seconds: float, settings: EvaluationSettings, played: Played | None
+    ) -> None:
         """Writes a line from time to time, as the bar stands still meanwhile."""
         if seconds >= self._next_line:
             self._next_line += _SECONDS_BETWEEN_LINES
-            length = f"evaluation.frames is {frames:,}"
-            self.tell(f"evaluating, {duration(seconds)} so far ({length}; Ctrl-C saves and stops)")
+            unit, most = "episodes", settings.episodes
+            if most is None:
+                unit, most = "frames", settings.frames
+            done = "" if played is None else f", {getattr(played, unit):,} of {most:,} {unit}"
+            length = f"evaluation.{unit} is {most:,}"
+            so_far = f"{duration(seconds)} so far{done}"
+            self.tell(f"evaluating, {so_far} ({length}; Ctrl-C saves and stops)")
 
     def see_record(self, record: dict[str, Any]) -> None:
         """Shows the last evaluation and the last report."""
@@ -150,10 +165,12 @@ class TensorBoard:
         self._frame_skip = frame_skip
         self._seen: tuple[float, int] | None = None
 
-    def see_progress(self, frames: int) -> None:
+    def see_progress(self, frames: int, *, is_learning: bool = True) -> None:
         """Does nothing: speeds are shown with the records."""
 
-    def see_evaluation(self, seconds: float, frames: int) -> None:
+    def see_evaluation(
+        self, seconds: float, settings: EvaluationSettings, played: Played | None
+    ) -> None:
         """Does nothing: the evaluation is written once it is done."""
 
     def see_record(self, record: dict[str, Any]) -> None:

@@ -63,7 +63,9 @@ class ProgressBar:
         if self._writes_lines and writes_line:
             self.say(f"{label}: {count}")
 
-    def show(self, done: int, speed: float | None = None, news: str = "") -> None:
+    def show(
+        self, done: int, speed: float | None = None, news: str = "", *, shows_left: bool = True
+    ) -> None:
         """Moves the bar; where there is none, writes a line if one is due.
 
         Args:
@@ -71,6 +73,7 @@ class ProgressBar:
             speed: units per second; None for the mean since this was first called. The time until
                 then goes into starting processes and compiling.
             news: further text.
+            shows_left: whether the speed says how long the rest will take.
         """
         now = time.monotonic()
         count = self._counted(done)
@@ -80,7 +83,7 @@ class ProgressBar:
             speed = (done - done_before) / max(now - begin, 1e-9)
         else:
             count += f", {speed:,.0f} {self._unit}/s"
-        left = self._left(done, speed)
+        left = self._left(done, speed) if shows_left else ""
         self._bars.update(
             self._task, completed=done, count=escape(count), left=left, news=escape(news)
         )

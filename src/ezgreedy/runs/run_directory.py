@@ -39,6 +39,7 @@ class RunDirectory:
         self.results = self.path / "results.jsonl"
         self.checkpoints = self.path / "checkpoints"
         self.tensorboard = self.path / "tensorboard"
+        self.keeps_replay = False  # whether its status says that it keeps its replay at the end
 
     def create(self, settings: RunSettings) -> None:
         """Creates the directory of a new run; refuses a non-empty one without changing it."""
@@ -124,6 +125,7 @@ class RunDirectory:
             "host": socket.gethostname(),
             "time": time.time(),
             "rows": rows,
+            **({"keeps_replay": True} if self.keeps_replay else {}),
             **details,
         }
         write_json_atomically(self.status_file, status, seals=True)

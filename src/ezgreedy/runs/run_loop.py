@@ -22,6 +22,7 @@ from ezgreedy.checkpoints.state_tree import NotFiniteStateError
 from ezgreedy.checkpoints.store import Checkpoints, Loaded
 from ezgreedy.learning.gradients import NotFiniteError
 from ezgreedy.results.store import ResultLog, read_results
+from ezgreedy.runs.evaluation import Played
 from ezgreedy.runs.interruption import Interruption
 from ezgreedy.runs.output_paths import require_apart
 from ezgreedy.runs.pace import SavingPace
@@ -49,7 +50,7 @@ class DriveOptions:
         checkpoint_share: largest share of time to spend on checkpoints, so that large ones are
             rarer; 1 for no limit. A run is always saved at its end and when it is interrupted.
         keeps_replay: whether a finished run keeps its whole state; otherwise only what `evaluate`
-            and `watch` need, a small part of it.
+            and `watch` need, a small part of it. A run that was to keep it does so when resumed.
     """
 
     seconds_between_checkpoints: float = SECONDS_BETWEEN_CHECKPOINTS
@@ -110,7 +111,7 @@ def require_not_longer(place: RunDirectory, settings: RunSettings) -> None:
     if settings.frames > most:
         rule = (
             f"be at most {most}: {place.path} finished and dropped its replay "
-            "(train --keep-replay keeps it)"
+            "(--keep-replay of train or resume keeps it)"
         )
         raise require.refuse("frames", rule, settings.frames)
 
@@ -140,6 +141,9 @@ def drive(
         resumes: whether to continue from the newest checkpoint.
     """
     place.require_own_files()
+    place.keeps_replay = options.keeps_replay or (
+        resumes and bool(place.status().get("keeps_replay", False))
+    )
     checkpoints = place.checkpoint_store()
     settings = training.settings
     label = f"{settings.agent.name} on {settings.game}"
@@ -199,12 +203,8 @@ def _first_new_frame(place: RunDirectory, frames: int) -> int:
 
 
 def _closing_words(place: RunDirectory, frames: int) -> str:
-    scores = [
-        f", evaluation {record['mean_return']:,.2f}"
-        for record in read_results(place.results)
-        if record["kind"] == "evaluation"
-    ]
-    last = scores[-1] if scores else ""
+    scores = [record for record in read_results(place.results) if record["kind"] == "evaluation"]
+    last = f", evaluation {scores[-1]['mean_return']:,.2f}" if scores else ""
     watch = f"ezgreedy watch {place.path}{plugins.options()} shows the agent"
     return f"finished {frames:,} frames{last}; {watch}, ezgreedy report {place.path} its curves"
 
@@ -321,7 +321,7 @@ class _Run:
         pace = SavingPace(options.seconds_between_checkpoints, options.checkpoint_share)
         training = self._training
         # A finished run that kept its replay keeps it, also if it is resumed once more.
-        drops_replay = not (options.keeps_replay or training.is_finished)
+        drops_replay = not (self._place.keeps_replay or training.is_finished)
         while self._speak() and not training.is_finished and not self._interruption.requested:
             training.step()
             self._show()
@@ -355,7 +355,7 @@ class _Run:
         training = self._training
         status = training.status()
         for spectator in self._spectators:
-            spectator.see_progress(training.frames)
+            spectator.see_progress(training.frames, is_learning=training.is_learning)
             if status:
                 spectator.see_status(status, training.frames)
         for notice in training.take_notices():
@@ -374,10 +374,10 @@ class _Run:
             self._log.sync()
         return True
 
-    def _is_interrupted(self, evaluating_since: float) -> bool:
+    def _is_interrupted(self, evaluating_since: float, played: Played | None) -> bool:
         seconds = time.monotonic() - evaluating_since
         for spectator in self._spectators:
-            spectator.see_evaluation(seconds, self._training.settings.evaluation.frames)
+            spectator.see_evaluation(seconds, self._training.settings.evaluation, played)
         return self._interruption.requested
 
     def _write(self, record: dict[str, Any]) -> None:

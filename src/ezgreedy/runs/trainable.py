@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ezgreedy.agents.run_settings import RunSettings
+from ezgreedy.runs.evaluation import Stops
 from ezgreedy.runs.ledger import Ledger
 
 
@@ -43,6 +44,11 @@ class Trainable(ABC):
         return self.ledger.evaluation_is_due
 
     @property
+    def is_learning(self) -> bool:
+        """Whether its speed says how long the rest will take: steps without updates are fast."""
+        return True
+
+    @property
     def is_savable(self) -> bool:
         """Whether `state_dict` would not have to wait for long."""
         return True
@@ -52,7 +58,7 @@ class Trainable(ABC):
         """Advance by one step."""
 
     @abstractmethod
-    def evaluate(self, stops: Callable[[], bool] | None = None) -> dict[str, Any] | None:
+    def evaluate(self, stops: Stops | None = None) -> dict[str, Any] | None:
         """The evaluation that is due, as a line of results; None if it was abandoned."""
 
     @abstractmethod

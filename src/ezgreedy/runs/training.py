@@ -4,7 +4,7 @@ A `Training` is everything that a run's future depends on, without files or cloc
 step by step; between steps it can be saved and continued bit for bit.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from ezgreedy.agents.play import FinishedReturns, FrameCount, Play
 from ezgreedy.agents.registry import policy_state
 from ezgreedy.agents.run_settings import RunSettings
 from ezgreedy.games.lanes import Lanes, LaneSteps
-from ezgreedy.runs.evaluation import evaluate_agent
+from ezgreedy.runs.evaluation import Stops, evaluate_agent
 from ezgreedy.runs.trainable import Trainable
 
 
@@ -43,6 +43,11 @@ class Training(Trainable):
         trackers = (self._frames, self._returns)
         self.play = Play(self.agent, self.lanes, *trackers, check=self._require_finite)
 
+    @property
+    def is_learning(self) -> bool:
+        """Whether the first update has been made."""
+        return self.agent.num_updates > 0
+
     def step(self) -> LaneSteps:
         """Take one action in every lane, and make the updates that are due."""
         steps = self.play.step()
@@ -58,7 +63,7 @@ class Training(Trainable):
         site = f"reward in lane {lane} at frame {self.frames}"
         raise NotFiniteError(site, self.agent.num_updates, self.settings.seed)
 
-    def evaluate(self, stops: Callable[[], bool] | None = None) -> dict[str, Any] | None:
+    def evaluate(self, stops: Stops | None = None) -> dict[str, Any] | None:
         """The evaluation that is due, as a line of results; None if it was abandoned."""
         found = evaluate_agent(self.settings, self.agent, self.ledger.num_evaluations, stops)
         return None if found is None else self.ledger.evaluation(found, self.frames)
