@@ -8,6 +8,18 @@ from pathlib import Path
 from types import ModuleType
 from urllib.parse import unquote, urlsplit
 
+# What the `deep` extra installs.
+DEEP = ("torch", "ale_py", "numba", "rich", "safetensors", "tensorboardX", "zstandard")
+
+
+def require_deep(needed_by: str) -> None:
+    """Refuses to continue without the packages of the `deep` extra.
+
+    Args:
+        needed_by: the command that needs them.
+    """
+    require_installed(needed_by, DEEP, "deep")
+
 
 def require_installed(needed_by: str, modules: Sequence[str], extra: str) -> None:
     """Refuses to continue unless all of these modules can be imported; imports none of them.

@@ -1,5 +1,7 @@
 """Sweeps, experiments and collections that are sound, damaged and repaired."""
 
+import subprocess
+import sys
 from dataclasses import replace
 
 from ezgreedy.cli import main
@@ -101,3 +103,30 @@ def test_a_summary_of_other_settings_is_named(tmp_path, capsys):
     edit(summary, lambda data: data["settings"].update(other=1))
     assert check(tmp_path) == 1
     assert "differs from settings.json in its settings" in capsys.readouterr().out
+
+
+def test_an_experiment_is_checked_without_the_packages_of_deep_agents(tmp_path):
+    assert (
+        main(["reproduce", "fig3-deepsea", "--quick", "--seeds", "1", "--out", str(tmp_path)]) == 0
+    )
+    script = (
+        "import importlib.util, sys\n"
+        "found = importlib.util.find_spec\n"
+        "importlib.util.find_spec = lambda name, *more: None if name in packages.DEEP else "
+        "found(name, *more)\n"
+        "from ezgreedy import packages\n"
+        "from ezgreedy.cli import main\n"
+        "code = main(sys.argv[1:])\n"
+        "assert 'torch' not in sys.modules\n"
+        "sys.exit(code)\n"
+    )
+
+    def checked(path):
+        command = [sys.executable, "-c", script, "check", str(path)]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    assert checked(tmp_path / "fig3-deepsea").returncode == 0
+    (tmp_path / "run" / "checkpoints").mkdir(parents=True)
+    refused = checked(tmp_path / "run")
+    assert refused.returncode == 2
+    assert "check of a run needs torch" in refused.stderr

@@ -4,8 +4,6 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ezgreedy.commands.train import require_packages
-
 if TYPE_CHECKING:
     from ezgreedy.inspection.found import Inspection
 
@@ -43,7 +41,6 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 
 
 def _check(parsed: argparse.Namespace) -> int:
-    require_packages("check")
     from ezgreedy.inspection.directories import inspect
 
     found = inspect(parsed.path)

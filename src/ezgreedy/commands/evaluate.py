@@ -8,7 +8,8 @@ from typing import Any
 from ezgreedy import requirements as require
 from ezgreedy.commands.imports import add_import_option
 from ezgreedy.commands.parsing import whole_number
-from ezgreedy.commands.train import add_device_option, require_packages
+from ezgreedy.commands.train import add_device_option
+from ezgreedy.packages import require_deep
 
 
 def add_parsers(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -81,7 +82,7 @@ def _add_epsilon(parser: argparse.ArgumentParser) -> None:
 
 
 def _restored(parsed: argparse.Namespace, command: str) -> Any:
-    require_packages(command)
+    require_deep(command)
     from ezgreedy.runs.restored import restore
 
     restored = restore(parsed.directory, parsed.device)

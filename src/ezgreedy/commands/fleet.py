@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ezgreedy import requirements as require
-from ezgreedy.commands.train import require_packages
-from ezgreedy.packages import require_installed
+from ezgreedy.packages import require_deep, require_installed
 
 if TYPE_CHECKING:
     from ezgreedy.fleet.costs import Costs
@@ -103,7 +102,7 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 
 
 def _simulate(parsed: argparse.Namespace) -> int:
-    require_packages("fleet simulate")
+    require_deep("fleet simulate")
     if parsed.out is not None:
         require_installed("fleet simulate --out", ["matplotlib"], "study")
         if parsed.out.exists() and not parsed.out.is_dir():

@@ -17,10 +17,10 @@ from ezgreedy.commands.train import (
     add_checkpoint_options,
     add_evaluation_options,
     note_missing_scores,
-    require_packages,
 )
 from ezgreedy.games.registry import full_name
 from ezgreedy.named_settings import HOW_TO_SET
+from ezgreedy.packages import require_deep
 from ezgreedy.sweeps.definitions import sweeps
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ def _add_fleet_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(parsed: argparse.Namespace) -> int:
-    require_packages("sweep")
+    require_deep("sweep")
     if parsed.name == STATUS:
         return _status(parsed)
     if parsed.directory is not None:

@@ -12,12 +12,10 @@ from ezgreedy.commands.imports import add_import_option
 from ezgreedy.commands.parsing import whole_number
 from ezgreedy.games.registry import families, full_name
 from ezgreedy.named_settings import HOW_TO_SET
-from ezgreedy.packages import require_installed
+from ezgreedy.packages import require_deep
 
 if TYPE_CHECKING:
     from ezgreedy.agents.run_settings import RunSettings
-
-_NEEDED = ("torch", "ale_py", "numba", "rich", "safetensors", "tensorboardX", "zstandard")
 
 
 def add_parsers(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -215,7 +213,7 @@ def add_evaluation_options(group: "argparse._ArgumentGroup", evaluators: str, se
 
 
 def _train(parsed: argparse.Namespace) -> int:
-    require_packages("train")
+    require_deep("train")
     parsed.game = known_game(parsed.game)
     changes = _fleet_changes(parsed)
     if parsed.engine == "ray":
@@ -248,7 +246,7 @@ def _require_memory(settings: "RunSettings") -> None:
 
 
 def _resume(parsed: argparse.Namespace) -> int:
-    require_packages("resume")
+    require_deep("resume")
     from ezgreedy.fleet.ray_run_loop import is_fleet_run
     from ezgreedy.fleet.ray_run_loop import resume as resume_fleet
     from ezgreedy.runs.run_loop import resume
@@ -343,8 +341,3 @@ def _options(parsed: argparse.Namespace) -> Any:
     return DriveOptions(
         parsed.checkpoint_seconds, parsed.quiet, parsed.checkpoint_share, parsed.keep_replay
     )
-
-
-def require_packages(command: str) -> None:
-    """Refuses to continue without the packages of the `deep` extra."""
-    require_installed(command, _NEEDED, "deep")

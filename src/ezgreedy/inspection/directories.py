@@ -8,7 +8,7 @@ from ezgreedy import requirements as require
 from ezgreedy.experiments.runner import RETIRED, command_to_continue
 from ezgreedy.findings.finding import SUMMARY_FILE, read_finding
 from ezgreedy.inspection.found import Inspection, Problem, SetAside
-from ezgreedy.inspection.run_state import inspect_run
+from ezgreedy.packages import require_deep
 from ezgreedy.results.runs import (
     COLLECTION_FILE,
     CONFIG_FILE,
@@ -47,7 +47,7 @@ def _inspected(path: Path) -> Inspection | None:
     if _has(path, MANIFEST_FILE):
         return _collected(path)
     if any(_has(path, name) for name in _RUN_FILES):
-        return inspect_run(path)
+        return _run(path)
     if any(_has(path, name) for name in _EXPERIMENT_FILES):
         return _experiment(path)
     inner = sorted(child for child in path.iterdir() if child.name != SET_ASIDE)
@@ -55,6 +55,14 @@ def _inspected(path: Path) -> Inspection | None:
     return (
         Inspection(path, "directory", counted(len(parts), "part"), parts=parts) if parts else None
     )
+
+
+def _run(path: Path) -> Inspection:
+    # Checkpoints are read with what wrote them; the rest needs no more than the study.
+    require_deep("check of a run")
+    from ezgreedy.inspection.run_state import inspect_run
+
+    return inspect_run(path)
 
 
 def _has(path: Path, name: str) -> bool:
