@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from ezgreedy.results.store import read_results
 from faults import base_runs
 from faults.commands import outcome, told
 from faults.matrix import Case, Failure, Row
@@ -52,7 +53,8 @@ class Determinism(Row):
         threads = int(rng.choice([1, 2]))
         if case.group not in self._whole:
             settings = base_runs.brief(AGENTS[case.group], frames=240)
-            self._whole[case.group] = base_runs.whole(self._place / case.group, settings)
+            base_runs.whole(self._place / case.group, settings)
+            self._whole[case.group] = _numbers(self._place / case.group)
         directory = case.place / "run"
         command = [sys.executable, "-c", _TRAIN, str(directory), AGENTS[case.group], str(threads)]
         environment = {"PYTHONHASHSEED": hash_seed, "FAULTS_TREES": os.pathsep.join(TREES)}
@@ -65,7 +67,7 @@ class Determinism(Row):
         )
         if done.returncode:
             raise Failure(f"exit code {done.returncode}: {done.stderr[-300:]}")
-        if outcome(directory) != self._whole[case.group]:
+        if _numbers(directory) != self._whole[case.group]:
             raise Failure(f"other bits with hash seed {hash_seed} and {threads} threads")
         return {"hash_seed": hash_seed, "threads": threads}
 
@@ -89,6 +91,14 @@ class Determinism(Row):
         # Jobs finish in any order; what they found must not depend on it.
         found = base_runs.study_results(out)
         return [{k: v for k, v in record.items() if k != "seq"} for record in found]
+
+
+def _numbers(directory: Path) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """All that a run found, without its name, which says how many threads it has."""
+    _, state = outcome(directory)
+    state = {name: part for name, part in state.items() if name != "results_offset"}
+    records = read_results(directory / "results.jsonl")
+    return [{k: v for k, v in record.items() if k != "run"} for record in records], state
 
 
 ROW = Determinism()
