@@ -1,5 +1,10 @@
 """The command line, run as a user would."""
 
+import os
+import shlex
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -64,6 +69,30 @@ def test_help_explains(arguments, capsys):
         main(arguments)
     assert stop.value.code == 0
     assert "ezgreedy" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_reader_that_goes_away_ends_the_command_in_silence(unbuffered):
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "ezgreedy", "list"],
+            stdout=writing,
+            stderr=subprocess.PIPE,
+            env=os.environ | {"PYTHONUNBUFFERED": unbuffered},
+            check=False,
+        )
+    finally:
+        os.close(writing)
+    assert done.stderr == b""
+    assert done.returncode == 141
+
+
+def test_a_closed_output_is_no_error():
+    command = f"{shlex.quote(sys.executable)} -m ezgreedy list >&-"
+    done = subprocess.run(["sh", "-c", command], stderr=subprocess.PIPE, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
 
 
 # What the maps show.

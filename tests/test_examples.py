@@ -1,9 +1,12 @@
 """Examples run as they are, and say what they promise."""
 
+import importlib
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -15,7 +18,7 @@ SAYS = {
     "fast_torso.py": "nn.Conv2d takes",
     "own_agent.py": "rainbow-rocking on deep_sea/6 after 3,0",
     "own_game.py": "rainbow-ez on corridor/12 after 3,0",
-    "own_option_set.py": "",
+    "own_option_set.py": "strides of 1, 2 or 4 rooms: full coverage",
 }
 
 
@@ -33,6 +36,16 @@ def test_examples_run(name):
     assert ran.stdout.strip()
     if name == "fast_torso.py":
         assert float(ran.stdout.splitlines()[0].rpartition(": ")[2]) < 1e-3
+
+
+def test_the_option_set_of_the_example_draws_what_its_branches_say(monkeypatch):
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    options = importlib.import_module("own_option_set").Strides(2, (1, 2, 4))
+    middles = (np.arange(6) + 0.5) / 6  # equally many uniforms for each option
+    drawn = Counter(options.draw(choice, n).name for choice in middles for n in middles)
+    assert {name: count / 36 for name, count in drawn.items()} == pytest.approx(
+        {branch.option.name: branch.probability for branch in options.branches()}
+    )
 
 
 def test_no_example_is_left_out():

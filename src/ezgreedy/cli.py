@@ -1,12 +1,14 @@
 """The command line: `ezgreedy COMMAND`.
 
-Invalid input ends with exit code 2 and one line that names the argument, the rule and the value.
+Invalid input ends with exit code 2 and one line that names the argument, the rule and the value. If
+the reader of the output goes away, as in `ezgreedy list | head`, the command ends in silence.
 """
 
 import argparse
 import errno
 import importlib.util
 import os
+import select
 import shutil
 import sys
 from collections.abc import Sequence
@@ -35,6 +37,8 @@ from ezgreedy.commands.parsing import Parser, whole_number
 from ezgreedy.packages import install_command
 from ezgreedy.units import size
 
+_BROKEN_PIPE = 141  # what a shell reports for programs that the signal SIGPIPE ends: 128 + 13
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command; returns the exit code."""
@@ -44,16 +48,35 @@ def main(arguments: Sequence[str] | None = None) -> int:
         completion.answer(parser)
         parsed = parser.parse_args(others)
         code: int = parsed.run(parsed)
+        print(end="", flush=True)  # a reader that has gone is noticed now, not when Python exits
     except (ValueError, TypeError) as error:
         print(f"ezgreedy: {error}", file=sys.stderr)
         return 2
     except OSError as error:
+        if isinstance(error, BrokenPipeError) and _reader_has_gone():
+            return _BROKEN_PIPE
         print(f"ezgreedy: {_described(error)}", file=sys.stderr)
         return 2
     except KeyboardInterrupt as stop:
         print("ezgreedy: stopped", file=sys.stderr)
         return getattr(stop, "exit_code", 130)
     return code
+
+
+def _reader_has_gone() -> bool:
+    """Whether nobody reads what is printed any more, as after `| head`; then nothing is printed."""
+    try:
+        output = sys.stdout.fileno()
+        asked = select.poll()
+    except (AttributeError, OSError):  # no pipes to ask about, or output that is no file
+        return False
+    asked.register(output, select.POLLOUT)
+    if not any(event & (select.POLLERR | select.POLLHUP) for _, event in asked.poll(0)):
+        return False
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, output)  # what is still to be printed would fail again when Python exits
+    os.close(nowhere)
+    return True
 
 
 def _described(error: OSError) -> str:

@@ -27,9 +27,16 @@ class Described(str):
     """A description of the value received, shown without the quotes of a received string."""
 
 
-def refuse(name: str, rule: str, value: object) -> ValueError:
-    """The exception for an argument of the right type with a forbidden value."""
-    return ValueError(f"{name} must {rule}; got {_short(value)}")
+def refuse(name: str, rule: str, value: object, way: str = "") -> ValueError:
+    """The exception for an argument of the right type with a forbidden value.
+
+    Args:
+        name: the argument.
+        rule: the rule it broke.
+        value: the value received.
+        way: words that say what to do instead; "" if the rule says it.
+    """
+    return ValueError(f"{name} must {rule}; got {_short(value)}{_in_brackets(way)}")
 
 
 def refuse_type(name: str, rule: str, value: object, way: str = "") -> TypeError:
@@ -42,7 +49,7 @@ def refuse_type(name: str, rule: str, value: object, way: str = "") -> TypeError
         way: words that say what to pass instead; "" if the rule says it.
     """
     received = f"{name} must {rule}; got {type(value).__name__} {_short(value)}"
-    return TypeError(received + (f" ({way})" if way else ""))
+    return TypeError(received + _in_brackets(way))
 
 
 def refuse_name(name: str, rule: str, value: object, known: Iterable[str]) -> ValueError:
@@ -86,6 +93,11 @@ def num_actions(value: object) -> int:
         if hasattr(value, "sample"):  # a Box, a MultiDiscrete, ...
             rule = "be an int or a Discrete space"
             raise refuse_type("num_actions", rule, value, _way_to_actions(value))
+        for space_name in ("single_action_space", "action_space"):
+            if hasattr(value, space_name):  # an environment, or a batch of them
+                whose = "envs" if space_name.startswith("single") else "env"
+                rule, way = "be an int or a Discrete space", f"pass {whose}.{space_name}"
+                raise refuse_type("num_actions", rule, value, way)
         return integer("num_actions", value, least=1)
     space: Any = value
     if getattr(space, "start", 0) != 0:
@@ -124,9 +136,8 @@ def mask(name: str, value: object, shape: tuple[int, ...]) -> BoolArray:
     """A bool array of exactly this shape."""
     array = _as_array(name, value, "be a bool array", shape)
     if array.dtype != np.bool_:
-        # Gymnasium's masks of legal actions are int8.
-        way = f"pass {name}.astype(bool)" if array is value and array.dtype.kind in "iuf" else ""
-        raise refuse_type(name, f"be a bool array of shape {shape}, not {array.dtype}", value, way)
+        rule = f"be a bool array of shape {shape}, not {array.dtype}"
+        raise refuse_type(name, rule, value, _way_to_a_mask(name, value, array, shape))
     if array.shape != shape:
         raise refuse(name, f"have shape {shape}", array.shape)
     return array
@@ -150,8 +161,7 @@ def actions(name: str, value: object, length: int, num_actions: int, per: str = 
     if type(array) is not np.ndarray:
         array = _as_array(name, value, "be an int array", (length,), per)
     if array.dtype.kind not in "iu":
-        # Values have an axis more than actions.
-        way = "pass argmax(axis=1) of values" if array.ndim == 2 else ""
+        way = _way_to_ints(name, value, array, length)
         raise refuse_type(name, f"hold ints, not {array.dtype}", value, way)
     if array.shape != (length,):
         lanes = _way_to_lanes(array.shape, length) if (name, per) == ("greedy", "lane") else ""
@@ -194,10 +204,35 @@ def _way_to_an_array(value: object, shape: tuple[int, ...], per: str) -> str:
         return f"one {entry} per {per}: {way}" if per else way
     package = type(value).__module__.partition(".")[0]
     if package == "torch":
-        return "pass tensor.cpu().numpy(), or use ezgreedy.exploration.tensors.TensorEZGreedy"
+        # Values have an axis more than actions.
+        is_of_values = len(shape) == 1 and getattr(value, "ndim", 1) == 2
+        array = "tensor.argmax(1).cpu().numpy()" if is_of_values else "tensor.cpu().numpy()"
+        return f"pass {array}, or use ezgreedy.exploration.tensors.TensorEZGreedy"
     if hasattr(value, "__array__"):
         return "pass numpy.asarray of it"
     return ""
+
+
+def _way_to_a_mask(name: str, value: object, array: NDArray[Any], shape: tuple[int, ...]) -> str:
+    """What to pass instead of numbers, which are truth values or the numbers of lanes."""
+    if array.dtype.kind not in "iuf" or not array.size:
+        return ""
+    is_truth = array.shape == shape and bool(np.isin(array, (0, 1)).all())
+    if array.dtype.kind in "iu" and len(shape) == 1 and array.ndim == 1 and not is_truth:
+        return f"to mark lanes by number pass numpy.isin(numpy.arange({shape[0]}), {name})"
+    # Gymnasium's masks of legal actions are int8.
+    return f"pass {name}.astype(bool)" if array is value else f"pass numpy.array({name}, bool)"
+
+
+def _way_to_ints(name: str, value: object, array: NDArray[Any], length: int) -> str:
+    """What to pass instead of values, or of actions that are whole numbers of another type."""
+    if array.ndim == 2:  # values have an axis more than actions
+        return "pass argmax(axis=1) of values"
+    if array.dtype.kind != "f" or array.ndim != 1:
+        return ""
+    if array.shape == (length,):
+        return f"pass {name}.astype(int)" if array is value else "pass ints"
+    return "pass [values.argmax()]" if length == 1 else ""
 
 
 def _way_to_lanes(shape: tuple[int, ...], length: int) -> str:
@@ -216,6 +251,10 @@ def _way_to_actions(space: Any) -> str:
     if sizes.size and (sizes == sizes[0]).all():
         return f"for vector environments pass envs.single_action_space; {way}"
     return way
+
+
+def _in_brackets(way: str) -> str:
+    return f" ({way})" if way else ""
 
 
 def _plain(name: str) -> str:

@@ -61,7 +61,9 @@ def test_only_dimensions_that_are_looked_at_need_bounds():
     cart = spaces.Box(-high, high, dtype=np.float64)
     assert Bins.of(cart, dims=(0, 2)).high == (4.0, 0.5)
     for dim in (1, 3):
-        with pytest.raises(ValueError, match=f"--range {dim} LOW HIGH"):
+        with pytest.raises(
+            ValueError, match=rf"or be given a range: ranges={{{dim}: \(low, high\)}};"
+        ):
             Bins.of(cart, dims=(0, dim))
     assert Bins.of(cart, ranges={1: (-2.0, 2.0)}).low == (-4.0, -2.0)
 
@@ -88,6 +90,19 @@ def test_ranges_replace_bounds():
 def test_bins_that_make_no_sense_are_refused_by_name(arguments, message):
     with pytest.raises(ValueError, match=message):
         Bins.of(PLANE, **arguments)
+
+
+@pytest.mark.parametrize("ranges", [[(0, 2), (1, 3)], [(1, -3, 3)], (0.0, 1.0), 3])
+def test_ranges_that_are_no_mapping_are_refused_with_its_form(ranges):
+    message = r"ranges must be a mapping \{dimension: \(low, high\)\}; got"
+    with pytest.raises(TypeError, match=message):
+        Bins.of(PLANE, 10, (0, 1), ranges)
+
+
+@pytest.mark.parametrize("ends", [3.0, (1.0, 2.0, 3.0), "ab"])
+def test_a_range_that_is_no_pair_is_refused(ends):
+    with pytest.raises(TypeError, match=r"ranges\[0\] must be \(low, high\); got"):
+        Bins.of(PLANE, ranges={0: ends})
 
 
 def test_spaces_without_numbers_in_them_are_refused():

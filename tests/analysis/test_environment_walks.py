@@ -9,6 +9,7 @@ from ezgreedy import (
     EZGreedy,
     Fixed,
     StopOnUnchanged,
+    StopWhen,
     TemporallyExtended,
     Zeta,
 )
@@ -179,6 +180,22 @@ def test_rules_that_cannot_end_these_options_are_refused(stops, explore, message
         first_visits(lambda: Walk(room(5, (0, 2))), explore, 10, stops=stops)
 
 
+def test_a_rule_that_reads_values_is_told_that_there_are_none():
+    def walk(function):
+        rule = StopWhen(function, lanes=3)
+        first_visits(lambda: Walk(room(5, (0, 2))), EZGreedy(4, 1.0, lanes=3), 10, stops=rule)
+
+    for function in (lambda seen: seen.values > 0, lambda seen: seen.values.max() > 0):
+        with pytest.raises(TypeError, match=r"StopWhen failed: .*\(seen\.values is None here: "):
+            walk(function)
+    with pytest.raises(TypeError, match=r"^unrelated$"):
+        walk(lambda seen: raised(TypeError("unrelated")))
+
+
+def raised(error):
+    raise error
+
+
 @pytest.mark.parametrize("env_id", ["MountainCar-v0", "FrozenLake-v1"])
 @pytest.mark.parametrize("epsilon", [0.3, 1.0])
 def test_an_own_policy_is_called_and_reset_like_ours(env_id, epsilon):
@@ -264,6 +281,10 @@ def test_what_cannot_be_counted_is_refused():
 
     with pytest.raises(ValueError, match="the environment must have discrete actions"):
         first_visits("Pendulum-v1", EZGreedy(4, 1.0), 5)
+    with pytest.raises(TypeError, match=r"environment must be an id .* \(pass lambda: gymnasium"):
+        first_visits(gymnasium.make("MountainCar-v0"), EZGreedy(3, 1.0), 5)
+    with pytest.raises(TypeError, match=r"environment must be an id that .*; got int 3$"):
+        first_visits(3, EZGreedy(3, 1.0), 5)
     with pytest.raises(ValueError, match="explore must have 4 actions; got 3"):
         first_visits(make, EZGreedy(3, 1.0), 5)
     with pytest.raises(ValueError, match="num_steps must be at least 1"):

@@ -10,8 +10,8 @@ import ezgreedy.envs  # noqa: F401 (registers our environments)
 from ezgreedy import AnyStop, EpsilonGreedy, EZGreedy, StopOnReward, StopOnUnchanged, Zeta
 from ezgreedy.analysis import Bins, first_visits, grid_width
 from ezgreedy.cli import main
-from ezgreedy.commands.coverage import shown_share
-from ezgreedy.exploration import laws
+from ezgreedy.commands.coverage_words import shown_share
+from ezgreedy.exploration import laws, stops
 
 FIGURES = {
     f"{name}.{kind}"
@@ -105,8 +105,10 @@ import gymnasium
 import numpy as np
 from gymnasium.envs.toy_text.cliffwalking import CliffWalkingEnv
 
-from ezgreedy import DurationLaw, EZGreedy, Fixed
+from ezgreedy import DurationLaw, EZGreedy, Fixed, StopWhen
 from ezgreedy.exploration.laws import register
+from ezgreedy.exploration.stops import StopSettings
+from ezgreedy.exploration.stops import register as register_stop
 
 gymnasium.register("own/Cliff-v0", entry_point=CliffWalkingEnv)
 
@@ -132,6 +134,23 @@ class Twice:  # every action twice, behind the least interface that there is
         self.explore.reset(finished)
 
 
+class Beyond(Twice):
+    def __call__(self, greedy):
+        return np.full(self.lanes, 99)
+
+
+class Broken(Twice):
+    def __call__(self, greedy):
+        return {}["nothing"]
+
+
+@register_stop
+@dataclass(frozen=True)
+class Hopeless(StopSettings):
+    def rule(self, situation):
+        return StopWhen(lambda seen: seen.values.max() > 0, situation.lanes)
+
+
 number = 3
 
 
@@ -150,6 +169,7 @@ def own_module(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("EZGREEDY_IMPORT", "")
     monkeypatch.setattr(laws, "_laws", dict(laws._laws))
+    monkeypatch.setattr(stops, "_stops", dict(stops._stops))
     monkeypatch.syspath_prepend(str(tmp_path))
     yield tmp_path / "out"
     sys.modules.pop("own_walks", None)
@@ -235,6 +255,32 @@ def test_policies_that_cannot_be_had_are_refused(policy, message, own_module, ca
     assert message in printed
     assert printed.count("\n") == 1
     assert not own_module.exists()
+
+
+@pytest.mark.parametrize(
+    ("policy", "message"),
+    [
+        ("own_walks:Beyond", "--policy own_walks:Beyond: explore(greedy) must lie in [0, 3)"),
+        (
+            "ez; stops=Hopeless()",
+            "--policy ez; stops=Hopeless(): StopWhen failed: 'NoneType' object has no attribute "
+            "'max' (seen.values is None here: nothing is learned)",
+        ),
+    ],
+)
+def test_a_policy_that_fails_among_several_is_named(policy, message, own_module, capsys):
+    arguments = ("MountainCar-v0", "--import", "own_walks", "--steps", 5, "--trials", 2)
+    others = ("--policy", "eps", "--policy", "own_walks:Twice")
+    assert coverage(*arguments, *others, "--policy", policy, "--out", own_module) == 2
+    assert f"ezgreedy: {message}" in capsys.readouterr().err
+    assert not own_module.exists()
+
+
+def test_a_fault_within_a_policy_keeps_its_traceback_and_is_named(own_module):
+    arguments = ("MountainCar-v0", "--steps", 5, "--policy", "eps", "--policy", "own_walks:Broken")
+    with pytest.raises(KeyError) as fault:
+        coverage(*arguments, "--out", own_module)
+    assert fault.value.__notes__ == ["in --policy own_walks:Broken"]
 
 
 @pytest.mark.parametrize(
@@ -338,8 +384,8 @@ def test_a_coverage_with_other_settings_is_not_overwritten(
 
 
 def test_a_share_is_shown_within_0_and_100_percent():
-    assert shown_share({"value": 0.004, "low": -0.01, "high": 0.018}) == "0.4% [0.0%, 1.8%]"
-    assert shown_share({"value": 0.99, "low": 0.97, "high": 1.01}) == "99.0% [97.0%, 100.0%]"
+    assert shown_share({"value": 0.004, "low": -0.01, "high": 0.018}, 5) == "0.4% [0.0%, 1.8%]"
+    assert shown_share({"value": 0.99, "low": 0.97, "high": 1.01}, 5) == "99.0% [97.0%, 100.0%]"
 
 
 def test_a_file_is_no_directory(tmp_path):

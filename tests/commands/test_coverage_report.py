@@ -3,6 +3,7 @@
 import base64
 import json
 import re
+import shutil
 
 import html5lib
 import pytest
@@ -50,6 +51,47 @@ def test_it_is_made_again_and_may_go_elsewhere_or_cover_two(covered, tmp_path):
     target = tmp_path / "two.html"
     assert main(["report", str(covered), str(covered), "--to", str(target)]) == 0
     assert target.read_text().count("<section>") == 2
+
+
+def test_a_directory_of_coverages_gives_a_page_of_all_of_them(covered, tmp_path, capsys):
+    for name in ("b", "a"):
+        shutil.copytree(covered, tmp_path / name)
+    (tmp_path / "notes").mkdir()
+    assert main(["report", str(tmp_path)]) == 0
+    assert f"wrote {tmp_path / 'report.html'}" in capsys.readouterr().out
+    assert (tmp_path / "report.html").read_text().count("<section>") == 2
+
+
+def test_coverages_among_experiments_do_not_replace_their_report(covered, tmp_path, capsys):
+    shutil.copytree(covered, tmp_path / "lake")
+    (tmp_path / "fig1").mkdir()
+    (tmp_path / "fig1" / "summary.json").write_text("{}")
+    assert main(["report", str(tmp_path)]) == 2  # that summary is damaged
+    assert "summary.json" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("is_old", [False, True])
+def test_one_trial_has_neither_an_interval_nor_a_verdict(is_old, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("ezgreedy.figures.coverage_maps.draw_maps", lambda *_: [])
+    words = ["coverage", "MountainCar-v0", "--steps", "300", "--trials", "1"]
+    assert main([*words, "--out", str(tmp_path)]) == 0
+    printed = capsys.readouterr().out
+    summary = json.loads((tmp_path / "coverage.json").read_text())
+    ratio = summary["comparison"]["mean_first_visit_ez_over_eps"]
+    assert ratio == {"value": ratio["value"], "low": None, "high": None}
+    if is_old:  # earlier releases wrote the value as both ends
+        for interval in (ratio, *summary["policies"]["ez"].values()):
+            if isinstance(interval, dict):
+                interval.update(low=interval["value"], high=interval["value"])
+        (tmp_path / "coverage.json").write_text(json.dumps(summary))
+    assert main(["report", str(tmp_path)]) == 0
+    for text in (printed, (tmp_path / "report.html").read_text().partition("<body>")[2]):
+        text = text.partition("Settings")[0]
+        assert f"εz-greedy / ε-greedy: {ratio['value']:.3f}" in text
+        assert "One trial has no interval and decides nothing" in text
+        assert "[" not in text
+        for verdict in ("covers sooner", "no clear difference"):
+            assert verdict not in text
 
 
 @pytest.mark.parametrize(

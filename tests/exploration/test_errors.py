@@ -17,9 +17,9 @@ from support.twins import tape
         ({"epsilon": 1.5}, ValueError, r"epsilon must lie in \[0, 1\]; got 1\.5"),
         ({"epsilon": -0.1}, ValueError, r"epsilon must lie in \[0, 1\]; got -0\.1"),
         ({"epsilon": math.nan}, ValueError, r"epsilon must lie in \[0, 1\]; got nan"),
-        ({"epsilon": "0.1"}, TypeError, "epsilon must be a number; got str '0.1'"),
-        ({"epsilon": True}, TypeError, "epsilon must be a number; got bool True"),
-        ({"epsilon": None}, TypeError, "epsilon must be a number; got NoneType None"),
+        ({"epsilon": "0.1"}, TypeError, "number per lane, or a schedule .*; got str '0.1'"),
+        ({"epsilon": True}, TypeError, "epsilon must be a number, .*; got bool True"),
+        ({"epsilon": None}, TypeError, "epsilon must be a number, .*; got NoneType None"),
         ({"epsilon": [0.1]}, ValueError, r"epsilon must have shape \(3,\), one number per lane"),
         ({"epsilon": [0.1, 2.0, 0.3]}, ValueError, "got 2.0 at position 1"),
         ({"epsilon": [0.1, math.nan, 0.3]}, ValueError, "got nan at position 1"),
@@ -192,8 +192,9 @@ def without(state, key):
 
 
 BAD_STATES = [
-    (lambda s: changed(s, "lanes", 4), r"state\['lanes'\] must equal 3; got 4"),
-    (lambda s: changed(s, "seed", 9), r"state\['seed'\] must equal 1; got 9"),
+    (lambda s: changed(s, "lanes", 4), r"must equal 3; got 4 \(make the policy with lanes=4\)"),
+    (lambda s: changed(s, "lanes", "4"), r"state\['lanes'\] must equal 3; got '4'$"),
+    (lambda s: changed(s, "seed", 9), r"state\['seed'\] must equal 1; got 9 \(.* seed=9\)"),
     (lambda s: changed(s, "num_actions", 5), r"state\['num_actions'\] must equal 4; got 5"),
     (lambda s: changed(s, "first_lane", 8), r"state\['first_lane'\] must equal 0; got 8"),
     (lambda s: changed(s, "policy", "Other"), r"state\['policy'\] must equal"),

@@ -17,8 +17,10 @@ from ezgreedy import (
     FiniteOptions,
     Fixed,
     Geometric,
+    StopOnUnchanged,
     TemporallyExtended,
     TimedPolicies,
+    WhiteNoise,
     Zeta,
     ladder,
     primitive,
@@ -113,6 +115,7 @@ def test_the_space_of_a_vector_environment_is_refused_with_the_single_one(sizes,
             torch.zeros(1, dtype=torch.int64),
             "(pass tensor.cpu().numpy(), or use ezgreedy.exploration.tensors.TensorEZGreedy)",
         ),
+        (torch.zeros(1, 4), "(pass tensor.argmax(1).cpu().numpy(), or use"),
         (memoryview(b"1"), "memory at"),
     ],
 )
@@ -120,6 +123,51 @@ def test_greedy_actions_that_are_no_array_are_refused_with_the_way(greedy, way):
     explore = EZGreedy(4, 0.1)
     with pytest.raises(TypeError, match="greedy must be an int array; got .*" + re.escape(way)):
         explore(greedy)
+
+
+def test_a_tensor_as_a_mask_is_not_taken_for_values():
+    with pytest.raises(TypeError, match=r"\(pass tensor\.cpu\(\)\.numpy\(\), or use"):
+        EZGreedy(4, 0.1)([0], legal=torch.ones(1, 4))
+
+
+@pytest.mark.parametrize(
+    ("greedy", "lanes", "way"),
+    [
+        (np.zeros(3), 3, "(pass greedy.astype(int))"),
+        ([0.0, 1.0, 2.0], 3, "[0.0, 1.0, 2.0] (pass ints)"),
+        (np.zeros(4), 1, "(pass [values.argmax()])"),
+        (np.zeros((3, 4)), 3, "(pass argmax(axis=1) of values)"),
+        (np.zeros(4), 3, "array([0., 0., 0., 0.])"),
+    ],
+)
+def test_greedy_actions_that_are_floats_are_refused_with_the_way(greedy, lanes, way):
+    with pytest.raises(TypeError, match="hold ints, not float64") as refused:
+        EZGreedy(4, 0.1, lanes=lanes)(greedy)
+    assert str(refused.value).endswith(way)
+
+
+def test_an_environment_as_a_number_of_actions_is_refused_with_its_space():
+    envs = gymnasium.make_vec("MountainCar-v0", num_envs=2, vectorization_mode="sync")
+    with pytest.raises(TypeError, match=r"\(pass envs\.single_action_space\)"):
+        EZGreedy(num_actions=envs, epsilon=0.1)
+    with pytest.raises(TypeError, match=r"\(pass env\.action_space\)"):
+        EZGreedy(num_actions=gymnasium.make("MountainCar-v0"), epsilon=0.1)
+
+
+@pytest.mark.parametrize("options", [[primitive(0)], (primitive(0),), primitive(0)])
+def test_options_that_are_no_set_are_refused_with_the_set(options):
+    with pytest.raises(TypeError, match=r"FiniteOptions\(num_actions, \[\.\.\.\]\)"):
+        TemporallyExtended(options, 0.1)
+
+
+def test_states_of_other_lanes_are_refused_with_the_argument():
+    for make, whose in (
+        (lambda lanes: EZGreedy(3, 0.1, lanes=lanes), "policy"),
+        (StopOnUnchanged, "rule"),
+        (lambda lanes: WhiteNoise(1, 0.5, lanes=lanes), "noise"),
+    ):
+        with pytest.raises(ValueError, match=rf"got 5 \(make the {whose} with lanes=5\)"):
+            make(3).load_state_dict(make(5).state_dict())
 
 
 def test_one_number_for_many_lanes_is_refused_with_their_shape():
@@ -154,8 +202,15 @@ def test_masks_of_numbers_are_refused_with_the_way(kind):
         explore.reset(np.zeros(2, dtype=kind))
     with pytest.raises(TypeError, match=r"\(pass legal\.bool\(\)\)"):
         TensorEZGreedy(3, 0.1, lanes=2)(torch.zeros(2).long(), legal=torch.ones(2, 3))
-    with pytest.raises(TypeError, match=r"not int64; got list \[0, 1\]$"):
+    with pytest.raises(TypeError, match=r"got list \[0, 1\] \(pass numpy\.array\(finished, bool\)"):
         explore.reset([0, 1])
+
+
+@pytest.mark.parametrize("finished", [[0, 2], np.array([2]), [2, 0, 1]])
+def test_numbers_of_lanes_in_place_of_a_mask_are_refused_with_the_mask(finished):
+    explore = EZGreedy(3, 0.1, lanes=3)
+    with pytest.raises(TypeError, match=r"pass numpy\.isin\(numpy\.arange\(3\), finished\)"):
+        explore.reset(finished)
 
 
 def test_another_number_of_lanes_is_refused_with_the_way():

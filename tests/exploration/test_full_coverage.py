@@ -176,3 +176,17 @@ def test_the_verdict_agrees_with_what_a_long_play_visits(options, greedy):
 def test_bad_arguments_are_refused_by_name(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+@pytest.mark.parametrize("memory", ["length", "observation", "history"])
+def test_truth_values_of_a_termination_count_as_numbers_and_others_are_refused(memory):
+    def ends(kind):
+        return Option(lambda h: 0, lambda h: kind(h.length >= 2), memory=memory, name="two on")
+
+    told = [
+        full_coverage(ring(5), FiniteOptions(2, [ends(kind), primitive(1)])).explain()
+        for kind in (float, bool)
+    ]
+    assert told[0] == told[1]
+    with pytest.raises(TypeError, match="termination of option 'two on' must be a number"):
+        full_coverage(ring(5), FiniteOptions(2, [ends(str)]))

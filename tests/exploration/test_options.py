@@ -186,6 +186,18 @@ def test_sure_ends_and_sure_continuations_draw_nothing():
     assert not any(purpose == Purpose.OPTION_TERMINATION for *_, purpose in explore.streams.asked)
 
 
+@pytest.mark.parametrize("kind", [bool, np.bool_])
+def test_truth_values_of_a_termination_are_one_and_zero(kind):
+    tapes = []
+    for answer in (float, kind):
+        option = Option(lambda h: 2, lambda h, answer=answer: answer(len(h.actions) >= 2))
+        explore = TemporallyExtended(FiniteOptions(4, [option]), 0.5, lanes=3, seed=0)
+        tapes.append([explore(np.zeros(3, int), observations=[0] * 3).tolist() for _ in range(30)])
+        unfinished = 2 * explore.counters.started - explore.counters.explored
+        assert 0 <= unfinished <= 3
+    assert tapes[0] == tapes[1]
+
+
 def test_a_geometric_termination_has_geometric_lengths():
     option = Option(lambda history: 1, lambda history: 0.25, memory="length")
     explore = TemporallyExtended(FiniteOptions(2, [option]), 1.0, lanes=200, seed=0)
@@ -345,9 +357,16 @@ def test_a_state_of_another_option_set_is_refused():
         (lambda: repeat(1.0, 2), "action must be an int"),
         (lambda: sequence([]), "actions must hold at least one action"),
         (lambda: sequence([0, -1]), "actions must be at least 0; got -1"),
-        (lambda: Option(3, lambda h: 1.0), "policy must be a function of a History"),
-        (lambda: Option(lambda h: 0, None), "termination must be a function of a History"),
-        (lambda: Option(lambda h: 0, lambda h: 1.0, memory="all"), "memory must be one of"),
+        (lambda: Option(3, lambda h: 1.0), "policy of option .option. must be a function"),
+        (lambda: Option(lambda h: 0, None), "termination of .* must be a function of a History"),
+        (
+            lambda: Option(lambda h: 0, lambda h: 1.0, memory="all", name="slow"),
+            "memory of option 'slow' must be one of",
+        ),
+        (
+            lambda: Option(lambda h: 0, lambda h: 1.0, length=0, name="slow"),
+            "length of option 'slow' must be at least 1",
+        ),
         (lambda: FiniteOptions(2, []), "options must be Option objects, at least one"),
         (lambda: FiniteOptions(2, [3]), "options must be Option objects"),
         (lambda: FiniteOptions(2, [primitive(0)], weights=[1, 2]), "weights must have shape"),
@@ -366,7 +385,11 @@ def test_bad_options_are_refused_by_name(make, message):
         (Option(lambda h: 9, lambda h: 1.0), "policy of option 'option' must be at most 3; got 9"),
         (Option(lambda h: 0.5, lambda h: 1.0), "policy of option 'option' must be an int"),
         (Option(lambda h: [1, 2], lambda h: 1.0), r"must have shape \(4,\)"),
-        (Option(lambda h: 0, lambda h: 1.5), r"termination\(history\) must lie in \[0, 1\]"),
+        (
+            Option(lambda h: 0, lambda h: 1.5),
+            r"termination of option 'option' must lie in \[0, 1\]",
+        ),
+        (Option(lambda h: 0, lambda h: "no"), "termination of option 'option' must be a number"),
     ],
 )
 def test_options_that_misbehave_are_refused_and_change_nothing(option, message):
@@ -388,6 +411,13 @@ def test_missing_observations_are_refused_on_the_first_call_whatever_it_draws():
     timed = TemporallyExtended(TimedPolicies(4, [lambda h: 0]), epsilon=0.0)
     with pytest.raises(ValueError, match=r"observations must be given: option .policy 0 for n ~ Z"):
         timed(np.array([0]))
+
+
+def test_missing_observations_are_refused_with_the_way_for_options_that_read_none():
+    explore = single(Option(lambda h: 0, lambda h: 1.0))
+    with pytest.raises(ValueError, match=r"as memory='history' says; .*give .* memory='length' if"):
+        explore(np.array([0]))
+    single(Option(lambda h: 0, lambda h: 1.0, memory="length"))(np.array([0]))
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,14 @@
+import re
+from itertools import combinations
+from pathlib import Path
+
 import numpy as np
 import pytest
 from gymnasium import spaces
 
 from ezgreedy.analysis.bins import Bins
 from ezgreedy.analysis.visits import FirstVisitTimes
+from ezgreedy.figures import style
 from ezgreedy.figures.coverage_maps import Layout, draw_maps
 
 PLANE = Bins.of(spaces.Box(np.float32([0, 10]), np.float32([1, 30])), 4)
@@ -54,6 +59,72 @@ def test_the_same_maps_give_the_same_files(layout, tmp_path):
         "first_visits_ez.png",
         "first_visits_ez.svg",
     ]
+
+
+def stopped(mu):
+    return f"εz-greedy, Zeta({mu}, cap=100), StopOnUnchanged(1)"
+
+
+NAMES = {
+    "long": [stopped(1.5), stopped(3)],
+    "of a module": ["a_package_with_a_long_name.policies:Deliberate", "εz-greedy"],
+    "many": [stopped(1), "εz-greedy", "ε-greedy", stopped(2), "εz-greedy, Fixed(3)"],
+}
+
+
+def drawn(names, monkeypatch):
+    """The figure of the first of these policies, and that of all of them, laid out."""
+    figures = {}
+
+    def keep(figure, path):
+        figures[path.name] = figure
+        return []
+
+    monkeypatch.setattr(style, "save", keep)
+    keys = {f"p{number}": name for number, name in enumerate(names)}
+    draw_maps({key: some_visits(PLANE) for key in keys}, keys, Layout(PLANE), "here", Path())
+    assert len(figures) == len(names) + 1
+    for file in ("first_visits_p0", "coverage"):
+        figures[file].draw_without_rendering()
+    return figures["first_visits_p0"], figures["coverage"]
+
+
+@pytest.mark.parametrize("names", NAMES.values(), ids=NAMES)
+def test_titles_of_maps_neither_overlap_nor_leave_the_figure(names, monkeypatch):
+    single, together = drawn(names, monkeypatch)
+    for figure in (single, together):
+        titles = [axis.title for axis in figure.axes if axis.get_title()]
+        boxes = [title.get_window_extent() for title in titles]
+        for box in boxes:
+            assert figure.bbox.x0 <= box.x0
+            assert box.x1 <= figure.bbox.x1
+        assert not any(one.overlaps(other) for one, other in combinations(boxes, 2))
+    words = [re.sub(r"\W", "", axis.get_title()) for axis in together.axes]
+    for name in names:  # nothing is cut
+        assert any(word.startswith(re.sub(r"\W", "", name) + "mean") for word in words)
+
+
+@pytest.mark.parametrize(("number", "columns", "bands"), [(2, 2, 1), (4, 4, 1), (5, 3, 2)])
+def test_many_policies_are_laid_out_in_bands(number, columns, bands, monkeypatch):
+    _, figure = drawn([f"policy {n}" for n in range(number)], monkeypatch)
+    titled = [axis for axis in figure.axes if axis.get_title()]
+    places = [axis.get_position() for axis in titled]
+    assert len(titled) == number
+    assert len({round(place.x0, 3) for place in places}) == columns
+    assert len({round(place.y0, 3) for place in places}) == bands
+    shown = [axis for axis in figure.axes if axis.axison and axis.images]
+    assert len(shown) == 2 * number
+    # Every column has its axis labelled once, below its lowest map.
+    labelled = [axis for axis in shown if axis.get_xlabel()]
+    assert len(labelled) == columns
+    for axis in labelled:
+        below = [
+            other
+            for other in shown
+            if abs(other.get_position().x0 - axis.get_position().x0) < 1e-3
+            and other.get_position().y0 < axis.get_position().y0
+        ]
+        assert below == []
 
 
 def test_a_width_that_does_not_fit_is_refused():

@@ -181,7 +181,8 @@ def test_directories_without_summaries_are_refused(
 ) -> None:
     for directory, message in (
         (tmp_path, "holds no summaries"),
-        (tmp_path / "absent", "OUT must be a directory that `ezgreedy reproduce` made, or of runs"),
+        (tmp_path, "nor any coverage (coverage.json or */coverage.json); `ezgreedy reproduce`"),
+        (tmp_path / "absent", "OUT must be a directory that `ezgreedy reproduce` or `ezgreedy cov"),
         (out / FIG1, "holds a single experiment; give the directory that it is in"),
     ):
         assert main(["report", str(directory)]) == 2

@@ -31,6 +31,25 @@ class Dimension(NamedTuple):
     num_values: int | None
 
 
+class RangeNeeded(ValueError):
+    """A dimension cannot be cut into bins unless the caller gives its range.
+
+    Args:
+        dimension: its number.
+        rule: the rule that it broke.
+        received: what breaks it.
+    """
+
+    def __init__(self, dimension: int, rule: str, received: object) -> None:
+        self.dimension, self.rule, self.received = dimension, rule, received
+        super().__init__(str(self.naming(f"ranges={{{dimension}: (low, high)}}")))
+
+    def naming(self, way: str) -> ValueError:
+        """The same error for callers who give ranges in this way."""
+        name = f"dimension {self.dimension} of the observation"
+        return require.refuse(name, f"{self.rule}, or be given a range: {way}", self.received)
+
+
 @dataclass(frozen=True)
 class Bins:
     """Equal bins along some dimensions of an observation.
@@ -65,14 +84,12 @@ class Bins:
             space: a Box, Discrete, MultiDiscrete, MultiBinary, or a Tuple of Discrete.
             count: bins along each continuous dimension.
             dims: the dimensions to look at; the first two (or the only one) if None.
-            ranges: low and high of dimensions that are unbounded or need another range.
+            ranges: {dimension: (low, high)} of dimensions that are unbounded or need other ends.
         """
         require.integer("bins", count, least=1, most=LARGEST_COUNT)
         dimensions = _dimensions(space)
         chosen = _checked_dims(dims, len(dimensions))
-        given = {} if ranges is None else dict(ranges)
-        for dim in given:
-            require.integer("range dimension", dim, least=0, most=len(dimensions) - 1)
+        given = _checked_ranges(ranges, len(dimensions))
         cut = [_cut(dim, dimensions[dim], given.get(dim), count) for dim in chosen]
         counts = tuple(dimension.num_values or count for dimension in cut)
         if np.prod(counts) > LARGEST_CELLS:
@@ -134,6 +151,18 @@ def _checked_dims(dims: Sequence[int] | None, available: int) -> tuple[int, ...]
     return chosen
 
 
+def _checked_ranges(ranges: object, available: int) -> dict[int, tuple[Any, Any]]:
+    if ranges is None:
+        return {}
+    if not isinstance(ranges, Mapping):
+        raise require.refuse_type("ranges", "be a mapping {dimension: (low, high)}", ranges)
+    for dim, ends in ranges.items():
+        require.integer("range dimension", dim, least=0, most=available - 1)
+        if not isinstance(ends, (tuple, list, np.ndarray)) or len(ends) != 2:
+            raise require.refuse_type(f"ranges[{dim}]", "be (low, high)", ends)
+    return {dim: (low, high) for dim, (low, high) in ranges.items()}
+
+
 def _cut(
     number: int, dimension: Dimension, given: tuple[float, float] | None, count: int
 ) -> Dimension:
@@ -147,11 +176,7 @@ def _cut(
             )
         return Dimension(low, high, None)
     if max(abs(dimension.low), abs(dimension.high)) >= _UNBOUNDED:
-        rule = f"be bounded, or be given a range with --range {number} LOW HIGH"
-        raise require.refuse(
-            f"dimension {number} of the observation", rule, [dimension.low, dimension.high]
-        )
+        raise RangeNeeded(number, "be bounded", [dimension.low, dimension.high])
     if dimension.low == dimension.high:
-        rule = f"vary, or be given a range with --range {number} LOW HIGH"
-        raise require.refuse(f"dimension {number} of the observation", rule, dimension.low)
+        raise RangeNeeded(number, "vary", dimension.low)
     return dimension

@@ -113,6 +113,7 @@ def open_environment(
     if isinstance(environment, str):
         env: Environment = gymnasium.make(environment, max_episode_steps=max_episode_steps)
     else:
+        _check_maker(environment)
         env = environment()
         if max_episode_steps is not None:
             env = TimeLimit(env, max_episode_steps)
@@ -123,6 +124,13 @@ def open_environment(
             kind += " (for boxes there is ezgreedy.analysis.box_first_visits)"
         raise require.refuse("the environment", f"have {kind}", env.action_space)
     return env
+
+
+def _check_maker(environment: object) -> None:
+    if not callable(environment):
+        rule = "be an id that gymnasium.make knows, or a function that makes an environment"
+        way = "pass lambda: gymnasium.make(...)" if hasattr(environment, "step") else ""
+        raise require.refuse_type("environment", rule, environment, way)
 
 
 def grid_width(env: Environment, bins: Bins) -> int | None:
@@ -202,7 +210,16 @@ class _Trials:
         """Where the rule says that options end; None without a rule."""
         if self.stops is None:
             return None
-        return self.stops(observations=self.observations, rewards=self.rewards, starts=self.starts)
+        try:
+            return self.stops(
+                observations=self.observations, rewards=self.rewards, starts=self.starts
+            )
+        except (TypeError, AttributeError) as error:
+            if "NoneType" not in str(error):
+                raise
+            # Most likely the rule has computed with seen.values.
+            told = f"{type(self.stops).__name__} failed: {error}"
+            raise TypeError(f"{told} (seen.values is None here: nothing is learned)") from error
 
     def _greedy_actions(self, lanes: IntArray) -> IntArray:
         """The greedy actions of lanes that may act greedily; with ε = 1 there are none."""

@@ -10,13 +10,15 @@ import importlib.util
 import json
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from ezgreedy import __version__, plugins
 from ezgreedy import requirements as require
+from ezgreedy.commands.coverage_words import comparison, reference
 from ezgreedy.commands.help_text import DefaultsShown
 from ezgreedy.commands.imports import add_import_option
 from ezgreedy.commands.named_policies import NamedPolicy, named_policy
@@ -35,7 +37,6 @@ if TYPE_CHECKING:
     from ezgreedy.figures.coverage_maps import Layout
 
 SUMMARY = "coverage.json"
-INTERVALS = "95 % t intervals over trials, those of shares cut at 0 and 100 %"
 _NEEDED = ("gymnasium", "matplotlib", "rich")
 
 
@@ -181,21 +182,20 @@ def run(parsed: argparse.Namespace) -> int:
     policies = settings.named_policies()
     bins, layout, num_actions = _fitted(settings)
     results = _all_visits(settings, policies, bins, num_actions)
-    numbers = _numbers(results, settings)
     summary = {
         "command": "coverage",
         "version": __version__,
         "environment": settings.environment,
         "settings": asdict(settings),
         "cells": asdict(bins),
-        **numbers,
+        **_numbers(results, settings.trials),
         "titles": {policy.name: policy.title for policy in policies},
         "seconds": round(time.monotonic() - began, 2),
     }
     named = {policy.slug: results[policy.name] for policy in policies}
     slug_titles = {policy.slug: policy.title for policy in policies}
     files = _write(parsed.out, (named, slug_titles), layout, summary)
-    print(_comparison(settings, results, numbers, summary["titles"]))
+    print(comparison(summary, bins.num_cells))
     print("\n" + "\n".join(f"wrote {file}" for file in files))
     print(f"one page of it: ezgreedy report {parsed.out}")
     return 0
@@ -260,14 +260,17 @@ def _import_module_of(environment: str) -> None:
 
 def _fitted(settings: CoverageSettings) -> "tuple[Bins, Layout, int]":
     """The cells of the environment, their layout, and the number of actions."""
-    from ezgreedy.analysis.bins import Bins
+    from ezgreedy.analysis.bins import Bins, RangeNeeded
     from ezgreedy.analysis.environment_walks import grid_width
     from ezgreedy.figures.coverage_maps import Layout
 
     env = _opened(settings)
     try:
         ranges = {dim: (low, high) for dim, low, high in settings.ranges}
-        bins = Bins.of(env.observation_space, settings.bins, settings.dims, ranges)
+        try:
+            bins = Bins.of(env.observation_space, settings.bins, settings.dims, ranges)
+        except RangeNeeded as error:
+            raise error.naming(f"--range {error.dimension} LOW HIGH") from None
         if settings.greedy is not None and not env.action_space.contains(settings.greedy):
             raise require.refuse("--greedy", f"be one of {env.action_space}", settings.greedy)
         num_actions = int(cast("Discrete", env.action_space).n)
@@ -303,43 +306,63 @@ def _all_visits(
     from ezgreedy.analysis.environment_walks import first_visits
     from ezgreedy.runs.progress_bar import ProgressBar
 
-    made = [
-        policy.make(
-            num_actions=num_actions,
-            epsilon=settings.epsilon,
-            lanes=settings.trials,
-            seed=settings.seed,
-        )
-        for policy in policies
-    ]
+    made = []
+    for policy in policies:
+        with _naming(policy):
+            made.append(
+                policy.make(
+                    num_actions=num_actions,
+                    epsilon=settings.epsilon,
+                    lanes=settings.trials,
+                    seed=settings.seed,
+                )
+            )
     results = {}
     with ProgressBar("steps") as bar:
         for policy, explore in zip(policies, made, strict=True):
             bar.begin(policy.title, settings.steps)
-            results[policy.name] = first_visits(
-                settings.environment,
-                explore,
-                settings.steps,
-                bins,
-                max_episode_steps=settings.max_episode_steps,
-                greedy=settings.constant_greedy,
-                stops=policy.rule(settings.trials, settings.seed),
-                progress=bar.show,
-            )
+            with _naming(policy):
+                results[policy.name] = first_visits(
+                    settings.environment,
+                    explore,
+                    settings.steps,
+                    bins,
+                    max_episode_steps=settings.max_episode_steps,
+                    greedy=settings.constant_greedy,
+                    stops=policy.rule(settings.trials, settings.seed),
+                    progress=bar.show,
+                )
     return results
+
+
+@contextmanager
+def _naming(policy: NamedPolicy) -> Iterator[None]:
+    """Errors within it say which of several policies they are about."""
+    try:
+        yield
+    except (ValueError, TypeError) as error:
+        if str(error).startswith("--policy"):
+            raise
+        raise ValueError(f"--policy {policy.name}: {error}") from error
+    except Exception as error:
+        error.add_note(f"in --policy {policy.name}")  # a fault of their own keeps its traceback
+        raise
 
 
 # The numbers.
 
 
-def _numbers(results: "dict[str, FirstVisitTimes]", settings: CoverageSettings) -> dict[str, Any]:
-    """Means with t intervals over trials, as plain data."""
-    from ezgreedy.findings.intervals import mean_interval, ratio_interval
+def _numbers(results: "dict[str, FirstVisitTimes]", trials: int) -> dict[str, Any]:
+    """Means with t intervals over trials, as plain data; one trial has no interval."""
+    from ezgreedy.findings.intervals import Interval, mean_interval, ratio_interval
+
+    def plain(interval: Interval) -> dict[str, float | None]:
+        return interval._asdict() | ({"low": None, "high": None} if trials == 1 else {})
 
     policies = {
         name: {
-            "mean_first_visit": mean_interval(result.trial_means())._asdict(),
-            "never_visited": mean_interval(result.trial_never())._asdict(),
+            "mean_first_visit": plain(mean_interval(result.trial_means())),
+            "never_visited": plain(mean_interval(result.trial_never())),
             "cells_never_visited_in_any_trial": int((result.visits.sum(axis=0) == 0).sum()),
             "first_visit_map": result.mean_map().tolist(),
             "visit_map": result.visit_map().tolist(),
@@ -348,72 +371,14 @@ def _numbers(results: "dict[str, FirstVisitTimes]", settings: CoverageSettings) 
         for name, result in results.items()
     }
     against = reference(results)
-    comparison = {
-        f"mean_first_visit_{name}_over_{against}": ratio_interval(
-            result.trial_means(), results[against].trial_means()
-        )._asdict()
+    ratios = {
+        f"mean_first_visit_{name}_over_{against}": plain(
+            ratio_interval(result.trial_means(), results[against].trial_means())
+        )
         for name, result in results.items()
         if name != against
     }
-    return {"policies": policies, "comparison": comparison, "interval_level": 0.95}
-
-
-def reference(policies: Mapping[str, Any]) -> str:
-    """What the others are compared with: ε-greedy, or else the policy named first."""
-    return "eps" if "eps" in policies else next(iter(policies))
-
-
-def _comparison(
-    settings: CoverageSettings,
-    results: "dict[str, FirstVisitTimes]",
-    numbers: dict[str, Any],
-    titles: dict[str, str],
-) -> str:
-    """The results in words."""
-    wide = max(len(title) for title in titles.values()) + 2
-    cells = next(iter(results.values())).first.shape[1]
-    lines = [
-        f"{settings.environment}: {described(asdict(settings), cells)}",
-        "",
-        f"{'':<{wide}}{'mean steps to first visit':>30}{'cells never visited':>30}",
-    ]
-    for name in results:
-        found = numbers["policies"][name]
-        first = shown(found["mean_first_visit"], "{:,.0f}")
-        never = shown_share(found["never_visited"])
-        lines.append(f"{titles[name]:<{wide}}{first:>30}{never:>30}")
-    others = [name for name in results if name != reference(results)]
-    for name, ratio in zip(others, numbers["comparison"].values(), strict=True):
-        lines += ["", compared(ratio, titles[name], titles[reference(results)])]
-    few = "; for one trial they are meaningless" if settings.trials == 1 else ""
-    lines.append(f"[ ] are {INTERVALS}{few}")
-    return "\n".join(lines)
-
-
-def described(settings: Mapping[str, Any], cells: int) -> str:
-    """What was run, in words."""
-    run = f"{settings['trials']} trials of {settings['steps']} steps"
-    return f"{run}, {cells} cells, ε = {settings['epsilon']:g}"
-
-
-def shown(interval: Mapping[str, float], form: str) -> str:
-    """An interval in words, its numbers in this form."""
-    value, low, high = (form.format(interval[key]) for key in ("value", "low", "high"))
-    return f"{value} [{low}, {high}]"
-
-
-def shown_share(interval: Mapping[str, float]) -> str:
-    """The interval of a share in words: t intervals may reach beyond what a share can be."""
-    within = {key: min(max(value, 0.0), 1.0) for key, value in interval.items()}
-    return shown(within, "{:.1%}")
-
-
-def compared(ratio: Mapping[str, float], title: str, other: str) -> str:
-    """A ratio of mean first visits in words, with the policy that covers sooner."""
-    told = f"{title} / {other}: {shown(ratio, '{:.3f}')}"
-    if ratio["high"] < 1.0:
-        return f"{told}, {title} covers sooner"
-    return f"{told}, {f'{other} covers sooner' if ratio['low'] > 1.0 else 'no clear difference'}"
+    return {"policies": policies, "comparison": ratios, "interval_level": 0.95}
 
 
 def _write(

@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ezgreedy import __version__
-from ezgreedy.commands.coverage import (
-    INTERVALS,
-    SUMMARY,
-    compared,
+from ezgreedy.commands.coverage import SUMMARY
+from ezgreedy.commands.coverage_words import (
+    comparisons,
     described,
-    reference,
+    intervals_explained,
     shown,
     shown_share,
 )
@@ -46,6 +45,7 @@ class Coverage:
     description: str
     rows: Sequence[Row]
     comparisons: Sequence[str]
+    intervals: str
     figures: Sequence[Figure]
     settings: Mapping[str, Any]
 
@@ -70,7 +70,6 @@ def coverage_page(directories: Sequence[Path]) -> str:
         coverages=[_read(directory) for directory in directories],
         mark=Markup(MARK),
         version=__version__,
-        intervals=INTERVALS,
     )
 
 
@@ -85,20 +84,15 @@ def _read(directory: Path) -> Coverage:
 
 def _coverage(summary: Mapping[str, Any], directory: Path) -> Coverage:
     policies, settings = summary["policies"], summary["settings"]
+    trials = settings["trials"]
     titles = summary.get("titles", {name: name for name in policies})
     rows = [
         Row(
             titles[name],
-            shown(found["mean_first_visit"], "{:,.0f}"),
-            shown_share(found["never_visited"]),
+            shown(found["mean_first_visit"], "{:,.0f}", trials),
+            shown_share(found["never_visited"], trials),
         )
         for name, found in policies.items()
-    ]
-    first = reference(policies)
-    others = [name for name in policies if name != first]
-    comparisons = [
-        compared(ratio, titles[name], titles[first])
-        for name, ratio in zip(others, summary["comparison"].values(), strict=True)
     ]
     figures = [
         Figure(name, base64.b64encode((directory / name).read_bytes()).decode())
@@ -107,5 +101,11 @@ def _coverage(summary: Mapping[str, Any], directory: Path) -> Coverage:
     ]
     cells = math.prod(summary["cells"]["counts"])
     return Coverage(
-        summary["environment"], described(settings, cells), rows, comparisons, figures, settings
+        summary["environment"],
+        described(settings, cells),
+        rows,
+        comparisons(summary),
+        intervals_explained(trials),
+        figures,
+        settings,
     )

@@ -27,7 +27,8 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         type=Path,
         nargs="+",
         metavar="OUT",
-        help="directory of experiments or runs, a run, or a directory of `ezgreedy coverage`",
+        help="directory of experiments or runs, a run, or one or more directories of `ezgreedy "
+        "coverage`, or the directory that they are in",
     )
     report.add_argument(
         "--to",
@@ -48,12 +49,11 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 
 def _report(parsed: argparse.Namespace) -> int:
     require_installed("report", ("scipy", "jinja2", "matplotlib", "plotly"), "study")
-    from ezgreedy.commands.coverage_page import is_coverage
-
-    coverages = [path for path in parsed.out if is_coverage(path)]
-    if coverages:
-        return _report_coverage(parsed, coverages)
     from ezgreedy.report import study
+
+    coverages = {path: _coverages(path) for path in parsed.out}
+    if any(coverages.values()):
+        return _report_coverage(parsed, coverages)
 
     found = study.read_study(*parsed.out)
     tell_unverified(parsed.out)
@@ -75,13 +75,24 @@ def _report(parsed: argparse.Namespace) -> int:
     return 0
 
 
-def _report_coverage(parsed: argparse.Namespace, coverages: list[Path]) -> int:
+def _coverages(path: Path) -> list[Path]:
+    """The directory itself if `ezgreedy coverage` made it, or those within it if it has no more."""
+    from ezgreedy.commands.coverage_page import is_coverage
+    from ezgreedy.report.study import holds_results
+
+    if is_coverage(path):
+        return [path]
+    within = [child for child in sorted(path.glob("*")) if is_coverage(child)]
+    return [] if within and holds_results(path) else within
+
+
+def _report_coverage(parsed: argparse.Namespace, coverages: dict[Path, list[Path]]) -> int:
     from ezgreedy.commands import coverage_page
 
     missing = [str(path) for path in parsed.out if not path.exists()]
     if missing:
         raise require.refuse("OUT", "exist", missing[0])
-    others = [str(path) for path in parsed.out if path not in coverages]
+    others = [str(path) for path, found in coverages.items() if not found]
     if others:
         rule = "all be directories of `ezgreedy coverage` if one of them is"
         raise require.refuse("OUT", rule, others[0])
@@ -89,7 +100,8 @@ def _report_coverage(parsed: argparse.Namespace, coverages: list[Path]) -> int:
         raise require.refuse(
             "--markdown", "be left out for `ezgreedy coverage`", str(parsed.markdown)
         )
-    target = coverages[0] / _PAGE_NAME if parsed.to is None else parsed.to
+    target = parsed.out[0] / _PAGE_NAME if parsed.to is None else parsed.to
     check_target("--to", target, ".html", coverage_page.MARK, _REPLACED)
-    write_pages({target: coverage_page.coverage_page(coverages)})
+    found = [directory for path in parsed.out for directory in coverages[path]]
+    write_pages({target: coverage_page.coverage_page(found)})
     return 0

@@ -19,6 +19,7 @@ from ezgreedy.requirements import BoolArray, FloatArray, IntArray
 
 Greedy = IntArray | Callable[[IntArray], IntArray]
 STATE_FORMAT = 1
+_REMADE_WITH = {"lanes", "seed", "first_lane", "carries_over_episodes"}
 _NEWER_COUNTERS = {"cut_by_caller"}  # not in every state of this format
 
 
@@ -242,7 +243,7 @@ class Explorer(ABC):
             )
         for key in ("format", *self._identity()):
             if state[key] != expected[key]:
-                raise require.refuse(f"state[{key!r}]", f"equal {expected[key]!r}", state[key])
+                raise refuse_saved(key, state[key], expected[key], "policy")
         epsilon = _restored_epsilon(self._epsilon, state["epsilon"], self.lanes)
         steps = checked_ints("state['steps']", state["steps"], self.lanes, 0, LARGEST_STEP)
         counters = _restored_counters(state["counters"])
@@ -316,6 +317,20 @@ def check_greedy_legal(greedy: IntArray, legal: BoolArray, played: BoolArray) ->
         lane = illegal[0]
         received = require.Described(f"action {greedy[lane]} in lane {lane}")
         raise require.refuse("greedy", "be legal where it is played", received)
+
+
+def refuse_saved(key: str, saved: object, ours: object, whose: str) -> ValueError:
+    """The exception for a saved state of something that was made with other arguments.
+
+    Args:
+        key: the argument.
+        saved: its value in the state.
+        ours: its value in what the state is loaded into.
+        whose: what that is, such as "policy".
+    """
+    is_given = key in _REMADE_WITH and type(saved) in (int, bool)
+    way = f"make the {whose} with {key}={saved}" if is_given else ""
+    return require.refuse(f"state[{key!r}]", f"equal {ours!r}", saved, way)
 
 
 def checked_ints(name: str, value: object, lanes: int, least: int, most: int) -> IntArray:

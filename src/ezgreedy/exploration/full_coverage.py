@@ -144,10 +144,10 @@ class _Search:
     def _endings(self, option: Option, length: int, layer: BoolArray) -> FloatArray:
         """β after `length` plays in each state of the layer, [states]."""
         if option.memory == "length":
-            return np.full(len(layer), option.termination(History(length)))
+            return np.full(len(layer), option.ends(History(length)))
         ends = np.ones(len(layer))
         for state in np.flatnonzero(layer).tolist():
-            ends[state] = option.termination(History(length, state))
+            ends[state] = option.ends(History(length, state))
         return ends
 
     def _follow_histories(self, option: Option, fresh: BoolArray, visited: BoolArray) -> BoolArray:
@@ -159,7 +159,7 @@ class _Search:
                 return reached
             history = pending.pop()
             for longer in self._continuations(option, history, visited):
-                ends = option.termination(longer)
+                ends = option.ends(longer)
                 reached[longer.observation] |= ends > 0.0
                 if ends < 1.0 and longer.length < self.horizon:
                     pending.append(longer)

@@ -16,6 +16,7 @@ import numpy as np
 
 from ezgreedy import requirements as require
 from ezgreedy.exploration.durations import DurationLaw
+from ezgreedy.exploration.explorer import refuse_saved
 from ezgreedy.exploration.held_actions import Holding
 from ezgreedy.exploration.streams import Streams
 from ezgreedy.requirements import BoolArray, FloatArray, IntArray
@@ -105,7 +106,7 @@ class ActionNoise(ABC):
             raise require.refuse("state", f"have the keys {sorted(expected)}", state)
         for key in ("noise", "size", "lanes", "seed", "first_lane"):
             if state[key] != expected[key]:
-                raise require.refuse(f"state[{key!r}]", f"equal {expected[key]!r}", state[key])
+                raise refuse_saved(key, state[key], expected[key], "noise")
         steps = _whole_numbers("state['steps']", state["steps"], self.lanes, least=0)
         self._restore(state)
         self._steps = steps

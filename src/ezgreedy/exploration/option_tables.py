@@ -173,7 +173,7 @@ def _row(option: Option, num_states: int, num_actions: int) -> tuple[list[int], 
     actions, ends = [], []
     for state in seen:
         played = {_action(option, History(k, state), num_actions) for k in (0, *probed)}
-        ended = {float(option.termination(History(k, state))) for k in probed}
+        ended = {option.ends(History(k, state)) for k in probed}
         if len(played) > 1 or len(ended) > 1:
             raise _refused(option, "act and end by the state, whatever the number of plays")
         if not ended <= {0.0, 1.0}:

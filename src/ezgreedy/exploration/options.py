@@ -44,8 +44,8 @@ class Option:
 
     Args:
         policy: history ↦ an action, or the probabilities of all actions.
-        termination: history ↦ β, the probability of ending before the next play. Asked from the
-            first play on, so every option plays at least once.
+        termination: history ↦ β, the probability of ending before the next play, or a bool. Asked
+            from the first play on, so every option plays at least once.
         length: number of plays, if known when the option begins.
         memory: the part of the history that policy and termination read; only that is kept.
         name: name shown in messages.
@@ -63,10 +63,21 @@ class Option:
     def __post_init__(self) -> None:
         for field, value in (("policy", self.policy), ("termination", self.termination)):
             if not callable(value):
-                raise require.refuse_type(field, "be a function of a History", value)
+                raise require.refuse_type(self._of(field), "be a function of a History", value)
         if self.length is not None:
-            require.integer("length", self.length, least=1)
-        require.one_of("memory", self.memory, ("length", "observation", "history"))
+            require.integer(self._of("length"), self.length, least=1)
+        require.one_of(self._of("memory"), self.memory, ("length", "observation", "history"))
+
+    def _of(self, part: str) -> str:
+        """The name of one of its parts in messages."""
+        return f"{part} of option {self.name!r}"
+
+    def ends(self, history: History) -> float:
+        """β_ω(h), checked; True and False are 1 and 0."""
+        answer = self.termination(history)
+        if isinstance(answer, (bool, np.bool_)):
+            return float(answer)
+        return require.number(self._of("termination"), answer, 0.0, 1.0)
 
 
 def repeat(action: int, n: int) -> Option:
@@ -173,9 +184,11 @@ class OptionSet(ABC):
 
     @abstractmethod
     def branches(self) -> list[Branch]:
-        """All kinds of option with their probabilities, random lengths folded into β.
+        """What `draw` can return, as a list of `Branch(probability, option)`.
 
-        Drawing a branch and following it has the same law as `draw`; exact analyses use it.
+        The probabilities are positive and sum to 1. An option of random length may be one branch
+        for each length, or a single one whose termination draws the length (`ends_by`). Drawing a
+        branch and following it has the same law as `draw`; exact analyses use it.
         """
 
     def first_actions(self, history: History, legal: BoolArray | None = None) -> FloatArray:

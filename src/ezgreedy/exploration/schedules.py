@@ -17,6 +17,8 @@ from ezgreedy.requirements import FloatArray
 Schedule = Callable[[int], float]
 Epsilon = float | FloatArray | Schedule
 
+_NUMBERS = (int, float, np.integer, np.floating)
+
 
 @dataclass(frozen=True)
 class Linear:
@@ -65,6 +67,9 @@ def checked_epsilon(epsilon: object, lanes: int) -> Epsilon:
     if callable(epsilon):
         return epsilon
     if not isinstance(epsilon, (np.ndarray, list, tuple)):
+        if isinstance(epsilon, (bool, np.bool_)) or not isinstance(epsilon, _NUMBERS):
+            rule = "be a number, one number per lane, or a schedule (a function of the step)"
+            raise require.refuse_type("epsilon", rule, epsilon)
         return require.number("epsilon", epsilon, 0.0, 1.0)
     array = np.asarray(epsilon)
     if array.dtype.kind not in "iuf":

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ezgreedy import requirements as require
+from ezgreedy.exploration.explorer import refuse_saved
 from ezgreedy.exploration.homeostasis import Homeostat
 from ezgreedy.exploration.seen import Seen
 from ezgreedy.exploration.streams import Purpose, Streams
@@ -98,7 +99,7 @@ class StoppingRule(ABC):
             raise require.refuse("state", f"have the keys {sorted(expected)}", state)
         for key in ("rule", "lanes"):
             if state[key] != expected[key]:
-                raise require.refuse(f"state[{key!r}]", f"equal {expected[key]!r}", state[key])
+                raise refuse_saved(key, state[key], expected[key], "rule")
         self._restore(state)
 
     def _restore(self, state: Mapping[str, Any]) -> None:  # noqa: B027 (few rules remember)

@@ -108,8 +108,7 @@ class TemporallyExtended(Explorer):
         first_lane: int = 0,
         carries_over_episodes: bool = False,
     ) -> None:
-        if not isinstance(options, OptionSet):
-            raise require.refuse_type("options", "be an option set", options)
+        _check_options(options)
         super().__init__(epsilon, lanes, seed, first_lane, carries_over_episodes)
         self.options = options
         self.num_actions = options.num_actions
@@ -212,7 +211,7 @@ class TemporallyExtended(Explorer):
 
     def _continued(self, lane: _Lane, running: _Running, counters: Counters) -> _Play | None:
         history = running.history(lane.observation)
-        ends = require.number("termination(history)", running.option.termination(history), 0.0, 1.0)
+        ends = running.option.ends(history)
         if ends == 1.0 or (
             ends > 0.0 and self._uniform(lane.word, Purpose.OPTION_TERMINATION) < ends
         ):
@@ -259,8 +258,10 @@ class TemporallyExtended(Explorer):
         epsilon: FloatArray,
     ) -> list[_Lane]:
         if observations is None and self.options.reader is not None:
-            rule = f"be given: option {self.options.reader.name!r} reads them"
-            raise require.refuse("observations", rule, None)
+            reader = self.options.reader
+            rule = f"be given: option {reader.name!r} reads them, as memory={reader.memory!r} says"
+            way = "give the option memory='length' if it reads no more than history.length"
+            raise require.refuse("observations", rule, None, way)
         if observations is not None and len(observations) != self.lanes:
             raise require.refuse("observations", f"have {self.lanes} entries", len(observations))
         indices = np.arange(self.lanes) if active is None else np.flatnonzero(active)
@@ -354,6 +355,14 @@ class TemporallyExtended(Explorer):
             observations=tuple(restored_observation(item) for item in saved["observations"]),
             actions=tuple(saved["actions"]),
         )
+
+
+def _check_options(options: object) -> None:
+    if isinstance(options, OptionSet):
+        return
+    is_listed = isinstance(options, (Option, list, tuple))
+    way = "wrap them: FiniteOptions(num_actions, [...])" if is_listed else ""
+    raise require.refuse_type("options", "be an option set", options, way)
 
 
 def _left_running(play: _Play | None, observation: Any) -> _Running | None:

@@ -1,10 +1,14 @@
 """What do first-visit maps look like? One panel per policy, one colour scale for all of them.
 
+Many policies are laid out in bands, one below the other, and long names in several lines.
 Dimension 0 of the cells runs along the horizontal axis and dimension 1 upwards; a single dimension
 is a strip, or is folded into rows if it numbers the cells of a grid. Cells that no trial visited
 are grey, unlike those visited late. Needs matplotlib.
 """
 
+import math
+import re
+import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +27,9 @@ from ezgreedy.figures import style
 from ezgreedy.requirements import BoolArray, FloatArray
 
 _PANEL_WIDTH = 3.5  # inches
+_LINE_HEIGHT = 0.17  # inches, of a title's further lines
+_MOST_COLUMNS = 4  # of maps; wider figures are hard to read and to place on a page
+_TITLE_WIDTH = 34  # characters above one map
 
 
 @dataclass(frozen=True)
@@ -118,23 +125,32 @@ def _figure(
     scale: Normalize,
     rows: int,
 ) -> Figure:
-    columns = len(results)
-    size = (_PANEL_WIDTH * columns + 1.2, layout.panel_height * rows + 0.9)
-    figure = style.new_figure(*size)
-    axes = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True)
+    bands = math.ceil(len(results) / _MOST_COLUMNS)
+    columns = math.ceil(len(results) / bands)
+    titles = [_title(name, result) for name, result in results.items()]
+    further_lines = max(text.count("\n") for text in titles)
+    figure = style.new_figure(
+        _PANEL_WIDTH * columns + 1.2,
+        (layout.panel_height * rows + _LINE_HEIGHT * further_lines) * bands + 0.9,
+    )
+    axes = figure.subplots(bands * rows, columns, squeeze=False, sharex=True, sharey=True)
     visit_scale = LogNorm(*_visit_range(results))
-    first: Any = None
-    counts: Any = None
-    for column, (name, result) in enumerate(results.items()):
+    drawn: list[Any] = [None] * (bands * rows)
+    for number, (text, result) in enumerate(zip(titles, results.values(), strict=True)):
+        row, column = number // columns * rows, number % columns
         never = result.never_map() == 1.0
-        first = _panel(axes[0, column], result.mean_map(), never, layout, scale)
-        axes[0, column].set_title(f"{name}   (mean {result.trial_means().mean():,.0f})")
+        drawn[row] = _panel(axes[row, column], result.mean_map(), never, layout, scale)
+        axes[row, column].set_title(text)
         if rows == 2:
-            counts = _panel(axes[1, column], result.visit_map(), never, layout, visit_scale)
-    _label(axes, layout)
-    figure.colorbar(first, ax=axes[0].tolist(), label="steps to first visit", pad=0.02)
-    if counts is not None:
-        figure.colorbar(counts, ax=axes[1].tolist(), label="visits per trial", pad=0.02)
+            visits = result.visit_map()
+            drawn[row + 1] = _panel(axes[row + 1, column], visits, never, layout, visit_scale)
+    num_last = len(results) - (bands - 1) * columns  # maps in the last band
+    for unused in axes[-rows:, num_last:].flat:
+        unused.set_axis_off()  # and keeps its place, so that all bands have the same columns
+    _label(axes, layout, rows, num_last)
+    for row, image in enumerate(drawn):
+        label = "visits per trial" if row % rows else "steps to first visit"
+        figure.colorbar(image, ax=axes[row].tolist(), label=label, pad=0.02)
     figure.suptitle(title, fontsize=11)
     if any((result.never_map() == 1.0).any() for result in results.values()):
         figure.legend(
@@ -145,6 +161,19 @@ def _figure(
             loc="outside lower center",
         )
     return figure
+
+
+def _title(name: str, result: FirstVisitTimes) -> str:
+    """A policy and its mean: in one line if they fit, else its parts and the mean in several."""
+    mean = f"mean {result.trial_means().mean():,.0f}"
+    if len(name) + len(mean) + 5 <= _TITLE_WIDTH:
+        return f"{name}   ({mean})"
+    lines = [""]
+    for part in re.split(r", (?![^(]*\))", name):  # not at commas between brackets
+        longer = f"{lines[-1]}, {part}" if lines[-1] else part
+        lines[-1:] = [longer] if len(longer) <= _TITLE_WIDTH else [lines[-1], part]
+    shown = [piece for line in lines for piece in textwrap.wrap(line, _TITLE_WIDTH)]
+    return "\n".join([*shown, mean])
 
 
 def _panel(
@@ -163,13 +192,15 @@ def _panel(
     )
 
 
-def _label(axes: Any, layout: Layout) -> None:
+def _label(axes: Any, layout: Layout, rows: int, num_last: int) -> None:
     horizontal, vertical = layout.labels
     if layout.width is not None:
         for axis in axes.flat:
             axis.locator_params(integer=True)  # rows and columns have whole numbers
-    for axis in axes[-1]:
-        axis.set_xlabel(horizontal)
+    for column in range(axes.shape[1]):
+        lowest = axes[-1 if column < num_last else -1 - rows, column]
+        lowest.set_xlabel(horizontal)
+        lowest.tick_params(labelbottom=True)
     for axis in axes[:, 0]:
         axis.set_ylabel(vertical)
         if not vertical:

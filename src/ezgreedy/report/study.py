@@ -208,6 +208,11 @@ def read_study(*sources: Path) -> Study:
     )
 
 
+def holds_results(source: Path) -> bool:
+    """Whether a directory holds summaries of experiments or runs."""
+    return any(source.glob(f"*/{SUMMARY_FILE}")) or bool(run_directories(source))
+
+
 def _nothing_in(source: Path) -> str:
     """Why a directory has nothing to report, and what to do."""
     begun = [path.parent for path in sorted(source.glob(f"*/{EXPERIMENT_FILE}"))]
@@ -216,8 +221,9 @@ def _nothing_in(source: Path) -> str:
         names = ", ".join(path.name for path in begun)
         return f"{source} has no finished experiment ({names}); `{command_to_continue(begun[0])}`"
     return (
-        f"{source} holds no summaries (*/{SUMMARY_FILE}) and no runs (*/{CONFIG_FILE}); "
-        "`ezgreedy reproduce` or `ezgreedy train` makes them"
+        f"{source} holds no summaries (*/{SUMMARY_FILE}) and no runs (*/{CONFIG_FILE}), nor any "
+        "coverage (coverage.json or */coverage.json); `ezgreedy reproduce`, `ezgreedy train` or "
+        "`ezgreedy coverage` makes them"
     )
 
 
@@ -264,7 +270,7 @@ def _known() -> dict[str, Known]:
 def _experiments(source: Path) -> list[Path]:
     """The directories of experiments in a source."""
     if not source.is_dir():
-        rule = "be a directory that `ezgreedy reproduce` made, or of runs"
+        rule = "be a directory that `ezgreedy reproduce` or `ezgreedy coverage` made, or of runs"
         raise require.refuse("OUT", rule, str(source))
     if (source / SUMMARY_FILE).exists():
         raise ValueError(f"{source} holds a single experiment; give the directory that it is in")
