@@ -323,5 +323,16 @@ def test_streams_are_those_of_numpy():
     np.testing.assert_array_equal(drawn, uniforms * 2.0**53)
 
 
+def test_it_shows_its_settings():
+    assert repr(JaxEZGreedy(spaces.Discrete(4), Fixed(3))) == (
+        "EZGreedy(num_actions=4, durations=Fixed(n=3))"
+    )
+    rare = JaxEZGreedy(2, Fixed(3), action_weights=[1, 3], carries_over_episodes=True)
+    assert repr(rare) == (
+        "EZGreedy(num_actions=2, durations=Fixed(n=3), action_weights=[1.0, 3.0], "
+        "carries_over_episodes=True)"
+    )
+
+
 def test_the_page_runs(tmp_path):
     assert "explored" in run_page("docs/adapters/jax.md", tmp_path)

@@ -13,7 +13,7 @@ import torch
 from ezgreedy import EZGreedy, Fixed
 from ezgreedy.adapters import libraries
 from ezgreedy.adapters.libraries import Library
-from ezgreedy.adapters.saved_lanes import fresh_seed, restore
+from ezgreedy.adapters.saved_lanes import fresh_seed, restore, under_law
 from ezgreedy.exploration.tensors import TensorEZGreedy
 from support.twins import tape
 
@@ -146,3 +146,25 @@ def test_the_same_lanes_continue_in_silence():
     explore = EZGreedy(6, 0.4, Fixed(4), lanes=3, seed=1)
     restore(explore, saved.state_dict())
     assert explore.state_dict() == saved.state_dict()
+
+
+@pytest.mark.parametrize(
+    "settings", [{}, {"action_weights": [1, 2, 3, 4, 5, 6]}, {"carries_over_episodes": True}]
+)
+def test_under_another_law_steps_continue_and_options_end(settings):
+    first = EZGreedy(6, 0.4, Fixed(9), lanes=3, seed=1, first_lane=2, **settings)
+    tape(first, 40)
+    before, running = first.state_dict(), first.remaining
+    assert running.any()
+    changed = under_law(first, before, Fixed(2))
+    assert first.state_dict() == before
+    assert changed.counters.cut_by_caller == np.count_nonzero(running)
+    assert changed.counters.plays_cut - first.counters.plays_cut == running.sum()
+    assert changed.counters.explored == first.counters.explored
+    # From the same step on it plays what a policy plays that has had the new law all along.
+    twin = EZGreedy(6, 0.4, Fixed(2), lanes=3, seed=1, first_lane=2, **settings)
+    tape(twin, 40)
+    ends = np.ones(3, dtype=np.bool_)
+    greedy = np.zeros(3, dtype=int)
+    np.testing.assert_array_equal(changed(greedy), twin(greedy, ends=ends))
+    np.testing.assert_array_equal(tape(changed, 60), tape(twin, 60))

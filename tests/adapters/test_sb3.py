@@ -24,7 +24,18 @@ from stable_baselines3.common.evaluation import evaluate_policy  # noqa: E402
 from stable_baselines3.common.monitor import Monitor  # noqa: E402
 from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize  # noqa: E402
 
-from ezgreedy import EZGreedy, Fixed, Uniform, Zeta, exploratory_share  # noqa: E402
+from ezgreedy import (  # noqa: E402
+    ActionRepeats,
+    EpsilonGreedy,
+    EZGreedy,
+    FiniteOptions,
+    Fixed,
+    TemporallyExtended,
+    Uniform,
+    Zeta,
+    exploratory_share,
+    repeat,
+)
 from ezgreedy.adapters.sb3 import EZGreedyDQN  # noqa: E402
 from ezgreedy.adapters.sb3_contrib import EZGreedyQRDQN  # noqa: E402
 from ezgreedy.experiments.deep import sb3_classic_control  # noqa: E402
@@ -340,16 +351,33 @@ def test_without_a_seed_every_model_explores_differently():
 # Bad input.
 
 
+CONTINUOUS = r"be Discrete; got Box .*ezgreedy\.adapters\.sb3_noise\.PerEnvironmentNoise"
+
+
 @pytest.mark.parametrize("algorithm", [EZGreedyDQN, EZGreedyQRDQN])
 @pytest.mark.parametrize(
-    "space", [gymnasium.spaces.Box(-1.0, 1.0, (2,)), gymnasium.spaces.MultiDiscrete([3, 2])]
+    ("space", "kind", "message"),
+    [
+        (gymnasium.spaces.Box(-1.0, 1.0, (2,)), TypeError, CONTINUOUS),
+        (
+            gymnasium.spaces.MultiDiscrete([3, 2]),
+            TypeError,
+            r"be Discrete; got MultiDiscrete .*: map numbers to actions in a wrapper\)",
+        ),
+        (
+            gymnasium.spaces.Discrete(2, start=1),
+            ValueError,
+            r"start at 0: add 1 to the actions in a wrapper; got Discrete\(2, start=1\)",
+        ),
+    ],
+    ids=["Box", "MultiDiscrete", "start"],
 )
-def test_other_action_spaces_are_refused_with_the_way(algorithm, space):
+def test_other_action_spaces_are_refused_with_the_way(algorithm, space, kind, message):
     class Other(gymnasium.Wrapper):
         action_space = space
 
     env = Other(gymnasium.make("CartPole-v1").unwrapped)
-    with pytest.raises(TypeError, match=r"be an int or a Discrete space; got .*in a wrapper\)"):
+    with pytest.raises(kind, match=rf"^env\.action_space must {message}"):
         algorithm("MlpPolicy", env, **SMALL)
 
 
@@ -399,7 +427,56 @@ def test_another_number_of_environments_continues_with_a_warning(tmp_path, lanes
     assert 0 < counters.explored == counters.started <= counters.steps
 
 
-def test_another_law_may_be_set_after_loading(tmp_path):
+# Another law, another policy.
+
+
+@pytest.mark.parametrize("algorithm", [EZGreedyDQN, EZGreedyQRDQN])
+def test_an_assigned_law_is_in_force_saved_and_loaded(tmp_path, algorithm):
+    trial = Trial(lanes=2, durations=Fixed(5), epsilon=(0.5, 0.5))
+    model = model_for(trial, algorithm)
+    model.learn(40)
+    running, before = model.explore.remaining, model.explore.counters
+    assert running.any()
+    model.durations = Fixed(3)
+    assert model.durations == model.explore.durations == Fixed(3)
+    assert not model.explore.remaining.any()
+    counters = model.explore.counters
+    assert (counters.steps, counters.explored) == (before.steps, before.explored)
+    assert counters.cut_by_caller == np.count_nonzero(running)
+    assert model.explore.steps.tolist() == [20, 20]  # the streams go on and are not repeated
+    model.learn(40, reset_num_timesteps=False)
+    after = model.explore.counters
+    assert after.steps == 80
+    assert after.durations[5] == before.durations[5]
+    assert after.durations[3] > 0
+    model.save(tmp_path / "model")
+    loaded = algorithm.load(tmp_path / "model", env=envs(Trial(lanes=2)))
+    assert loaded.durations == Fixed(3)
+    assert loaded.explore.state_dict() == model.explore.state_dict()
+    loaded.learn(40)
+
+
+def test_a_law_may_be_assigned_by_a_callback():
+    class Shorten(BaseCallback):
+        def _on_step(self):
+            if self.num_timesteps == 100:
+                self.model.durations = Fixed(1)
+            return True
+
+    trial = Trial(lanes=2, durations=Fixed(5), epsilon=(0.5, 0.5))
+    model = model_for(trial)
+    model.learn(100)
+    fives = model.explore.counters.durations[5]
+    trial = Trial(lanes=2, durations=Fixed(5), epsilon=(0.5, 0.5))
+    model = model_for(trial)
+    model.learn(200, callback=Shorten())
+    counters = model.explore.counters
+    assert counters.durations[5] == fives
+    assert counters.durations[1] > 0
+    assert counters.steps == 200
+
+
+def test_a_law_and_a_policy_may_be_set_after_loading(tmp_path):
     model = model_for(Trial(lanes=2, durations=Fixed(5)))
     model.learn(40)
     model.save(tmp_path / "model")
@@ -416,6 +493,105 @@ def test_another_law_may_be_set_after_loading(tmp_path):
     assert again.explore.counters == model.explore.counters
 
 
+def test_something_else_than_a_law_is_refused_and_changes_nothing():
+    model = model_for(Trial(lanes=2, durations=Fixed(5)))
+    before = model.explore
+    with pytest.raises(TypeError, match="durations must be a duration law"):
+        model.durations = 3
+    assert model.explore is before
+    assert model.durations == Fixed(5)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"durations": Zeta(3.0)},
+        {"durations": Fixed(3), "action_weights": [1.0, 1.0, 1.0, 0.1, 3.0]},
+        {"durations": Fixed(3), "carries_over_episodes": True},
+        {"durations": Fixed(3), "first_lane": 7},
+        {"durations": Fixed(3), "epsilon": lambda step: 0.5},
+        {"durations": Fixed(3), "epsilon": [0.1, 0.2]},
+    ],
+    ids=["law", "action_weights", "carries_over_episodes", "first_lane", "function", "ladder"],
+)
+@pytest.mark.parametrize("trains", [True, False])
+def test_an_assigned_policy_is_in_force_saved_and_loaded(tmp_path, settings, trains):
+    model = model_for(Trial(lanes=2, durations=Fixed(5)))
+    assigned = EZGreedy(model.action_space, **({"epsilon": 0.0, "lanes": 2, "seed": 1} | settings))
+    model.explore = assigned
+    assert model.durations == settings["durations"]
+    if trains:
+        model.learn(40)
+        assert model.explore is assigned
+        assert assigned.counters.steps == 40
+    model.save(tmp_path / "model")
+    loaded = EZGreedyDQN.load(tmp_path / "model", env=envs(Trial(lanes=2)))
+    assert loaded.durations == settings["durations"]
+    assert loaded.explore.state_dict() == assigned.state_dict()
+    loaded.learn(40)
+    assert loaded.explore.counters.steps == assigned.counters.steps + 40
+
+
+@pytest.mark.parametrize("epsilon", [[0.1, 0.2], lambda step: 0.5], ids=["ladder", "function"])
+def test_epsilon_of_the_policy_is_overwritten_by_the_schedule_and_can_be_saved(tmp_path, epsilon):
+    model = model_for(Trial(lanes=2, epsilon=(0.75, 0.75)))
+    model.explore.epsilon = epsilon
+    model.save(tmp_path / "model")
+    assert EZGreedyDQN.load(tmp_path / "model").explore.epsilon == 0.75
+    model.durations = Fixed(2)
+    assert model.explore.epsilon == 0.75
+    model.explore.epsilon = epsilon
+    model.learn(2)
+    assert model.explore.epsilon == 0.75
+
+
+@pytest.mark.parametrize(
+    ("policy", "kind", "message"),
+    [
+        (
+            TemporallyExtended(FiniteOptions(5, [repeat(0, 3)]), 0.0, lanes=2),
+            TypeError,
+            r"explore must be an EZGreedy, .*load restores; got TemporallyExtended .*loop\.md\)",
+        ),
+        (
+            TemporallyExtended(ActionRepeats(5), 0.0, lanes=2),
+            TypeError,
+            "explore must be an EZGreedy",
+        ),
+        (
+            EpsilonGreedy(5, 0.0, lanes=2),
+            TypeError,
+            r"explore must be an EZGreedy.*model\.durations = Fixed\(1\)\)",
+        ),
+        (None, TypeError, "explore must be an EZGreedy"),
+        (
+            EZGreedy(5, 0.0, lanes=3),
+            ValueError,
+            r"explore\.lanes must be 2, .*pass lanes=model\.n_envs to EZGreedy; got 3",
+        ),
+        (
+            EZGreedy(6, 0.0, lanes=2),
+            ValueError,
+            r"explore\.num_actions must be 5, .*pass model\.action_space to EZGreedy; got 6",
+        ),
+    ],
+    ids=["options", "repeats", "eps", "None", "lanes", "actions"],
+)
+@pytest.mark.parametrize("algorithm", [EZGreedyDQN, EZGreedyQRDQN])
+def test_a_policy_that_cannot_act_or_be_loaded_is_refused_at_once(algorithm, policy, kind, message):
+    model = model_for(Trial(lanes=2, durations=Fixed(5)), algorithm)
+    before = model.explore
+    with pytest.raises(kind, match=message):
+        model.explore = policy
+    assert model.explore is before
+    assert model.durations == Fixed(5)
+
+
+def test_a_new_model_shows_the_first_epsilon_of_the_schedule():
+    model = EZGreedyDQN("MlpPolicy", "CartPole-v1", exploration_initial_eps=0.75, **SMALL)
+    assert model.explore.epsilon == 0.75
+
+
 def test_environments_that_change_between_calls_are_refused_with_the_way():
     """SB3's own refusal, which points to `load`."""
     model = model_for(Trial(lanes=3))
@@ -427,8 +603,15 @@ def test_environments_that_change_between_calls_are_refused_with_the_way():
 def test_another_law_than_the_saved_one_is_refused(tmp_path):
     model = EZGreedyDQN("MlpPolicy", "CartPole-v1", seed=0, **SMALL)
     model.save(tmp_path / "model")
-    with pytest.raises(ValueError, match=r"state\['durations'\] must equal .*'Fixed'"):
+    message = (
+        r"durations must be the law that the model was saved with, Zeta\(mu=2\.0, cap=10000, .*\): "
+        r"load .* without durations, then assign another to model\.durations; got Fixed\(n=3\)"
+    )
+    with pytest.raises(ValueError, match=message):
         EZGreedyDQN.load(tmp_path / "model", durations=Fixed(3))
+    model = EZGreedyDQN.load(tmp_path / "model", durations=Zeta())
+    model.durations = Fixed(3)
+    assert model.explore.durations == Fixed(3)
 
 
 def test_the_page_runs(tmp_path):

@@ -309,6 +309,37 @@ def test_another_number_of_environments_continues_with_a_warning():
     assert other.explore.counters.steps == other.explore.counters.explored == 4 * 10 + 2
 
 
+# What a module says about itself.
+
+
+def test_it_shows_its_settings():
+    module = EZGreedyModule(
+        Categorical(5), 0.9, 0.1, 50, durations=Fixed(3), seed=3, action_mask_key="mask"
+    )
+    module.step(5)
+    settings = (
+        "num_actions=5, eps=0.82, eps_init=0.9, eps_end=0.1, annealing_num_steps=50, "
+        "durations=Fixed(n=3), seed=3"
+    )
+    assert module.extra_repr() == settings
+    assert repr(module) == (
+        f"EZGreedyModule(\n    {settings},\n"
+        "    in_keys=['action', 'mask', 'is_init'],\n    out_keys=['action'])"
+    )
+    assert settings in repr(TensorDictSequential(module))
+    assert repr(EZGreedyModule(Categorical(5), seed=3, first_lane=8)).count("seed=3, first_lane=8")
+    assert "eps=tensor(..., device='meta'" in repr(module.to("meta"))
+
+
+def test_the_seed_shown_is_the_one_in_force():
+    saved, module = (EZGreedyModule(Categorical(5), 1.0, 1.0, seed=seed) for seed in (3, 4))
+    played(saved, 10)
+    module.load_state_dict(saved.state_dict())
+    assert "seed=3" in repr(module)
+    played(module, 1)
+    assert "seed=3" in repr(module)
+
+
 # Bad input.
 
 

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ezgreedy import requirements as require
+from ezgreedy.exploration.durations import DurationLaw
 from ezgreedy.exploration.ez_greedy import EZGreedy
 
 
@@ -47,18 +48,52 @@ def restore(explore: Restorable, state: Mapping[str, Any]) -> None:
     explore.load_state_dict(state)
 
 
-def continued(explore: EZGreedy, state: Mapping[str, Any]) -> EZGreedy:
-    """A policy like this one that continues from a saved state, with the seed of that state."""
+def continued(
+    explore: EZGreedy, state: Mapping[str, Any], durations: DurationLaw | None = None
+) -> EZGreedy:
+    """A policy like this one that continues from a saved state, with the seed of that state.
+
+    Args:
+        explore: the policy, which stays as it is.
+        state: the state_dict of a policy with the same settings but for seed and lanes.
+        durations: law of the new policy; that of `explore` if None.
+    """
     fresh = EZGreedy(
         explore.num_actions,
         0.0,
-        explore.durations,
+        explore.durations if durations is None else durations,
         explore.lanes,
         state["seed"],
         first_lane=state["first_lane"],
+        action_weights=explore.choice.weights,
+        carries_over_episodes=explore.carries_over_episodes,
     )
     restore(fresh, state)
     return fresh
+
+
+def under_law(explore: EZGreedy, state: Mapping[str, Any], durations: DurationLaw) -> EZGreedy:
+    """A policy that continues the steps and counters of this state under another law.
+
+    Options under way belong to the former law, so they end; they count as ended by the caller.
+
+    Args:
+        explore: the policy, which stays as it is.
+        state: its state_dict.
+        durations: law of the options to come.
+    """
+    counters, ended = state["counters"], [left for left in state["remaining"] if left]
+    without_options = dict(state) | {
+        "durations": durations.describe(),
+        "remaining": [0] * explore.lanes,
+        "option_actions": [0] * explore.lanes,
+        "counters": dict(counters)
+        | {
+            "cut_by_caller": counters["cut_by_caller"] + len(ended),
+            "plays_cut": counters["plays_cut"] + sum(ended),
+        },
+    }
+    return continued(explore, without_options, durations)
 
 
 def _with_lanes(state: Mapping[str, Any], lanes: int) -> dict[str, Any]:

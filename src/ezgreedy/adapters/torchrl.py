@@ -87,6 +87,26 @@ class EZGreedyModule(OldCheckpoints, EGreedyModule):
         """The policy itself, which knows what explored; None before the first exploring call."""
         return self._explore
 
+    def extra_repr(self) -> str:
+        """The settings, with the ε that `step` has reached and the seed in force."""
+        settings: dict[str, Any] = {
+            "num_actions": self.num_actions,
+            "eps": _shown(self.eps),
+            "eps_init": _shown(self.eps_init),
+            "eps_end": _shown(self.eps_end),
+            "annealing_num_steps": self.annealing_num_steps,
+            "durations": self.durations,
+            "seed": self._seed if self._saved is None else self._saved["seed"],
+        }
+        if self._first_lane:
+            settings["first_lane"] = self._first_lane
+        return ", ".join(f"{name}={value}" for name, value in settings.items())
+
+    def __repr__(self) -> str:
+        # The base class shows the keys, but not `extra_repr`.
+        name, opening, keys = super().__repr__().partition("(\n")
+        return f"{name}{opening}    {self.extra_repr()},\n{keys}"
+
     def forward(self, tensordict: TensorDictBase) -> TensorDictBase:
         """Replaces the action where an option acts."""
         if exploration_type() not in (ExplorationType.RANDOM, None):
@@ -159,6 +179,7 @@ class EZGreedyModule(OldCheckpoints, EGreedyModule):
         if self._saved is not None:
             restore(explore, self._saved)
             self._saved = None
+        self._seed = saved["seed"]
         return explore
 
     def _numbered_lane(self) -> int:
@@ -180,6 +201,11 @@ class EZGreedyModule(OldCheckpoints, EGreedyModule):
             return
         self._saved, before, self._last = dict(state), self._explore, None
         self._explore = None if before is None else self._made(before.lanes, before.device)
+
+
+def _shown(epsilon: Tensor) -> str:
+    """The number, without the digits that single precision adds; a meta tensor has none."""
+    return str(epsilon) if epsilon.is_meta else f"{epsilon.item():.6g}"
 
 
 def _num_actions(spec: Any) -> int:

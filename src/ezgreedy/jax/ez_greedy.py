@@ -77,6 +77,15 @@ class EZGreedy:
         # A draw is an integer below 2⁵³, so the table can be one of integers too.
         self._table = np.ceil(self.durations.inverse.cumulative * 2.0**RESOLUTION_BITS)
 
+    def __repr__(self) -> str:
+        settings: dict[str, object] = {"num_actions": self.num_actions, "durations": self.durations}
+        if self._choice.weights is not None:
+            settings["action_weights"] = self._choice.weights.tolist()
+        if self.carries_over_episodes:
+            settings["carries_over_episodes"] = True
+        shown = ", ".join(f"{name}={value!r}" for name, value in settings.items())
+        return f"{type(self).__name__}({shown})"
+
     def init(self, seed: int, lanes: int | None = None, first_lane: int = 0) -> State:
         """A state at step 0.
 
