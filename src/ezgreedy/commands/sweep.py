@@ -16,10 +16,11 @@ from ezgreedy.commands.reproduce import num_cores
 from ezgreedy.commands.train import (
     add_checkpoint_options,
     add_evaluation_options,
-    note_missing_scores,
+    missing_scores,
     require_packages,
+    shortened,
 )
-from ezgreedy.games.registry import full_name
+from ezgreedy.games.registry import families, family_of, full_name
 from ezgreedy.named_settings import HOW_TO_SET
 from ezgreedy.sweeps.definitions import sweeps
 
@@ -182,7 +183,6 @@ def _sweep(parsed: argparse.Namespace) -> int:
 
     require.number("--probe-seconds", parsed.probe_seconds, 0.0)
     sweep = _asked(parsed)
-    note_missing_scores(sweep.scale, sweep.games)
     place = SweepDirectory(parsed.out)
     place.check(sweep, parsed.changes)
     runs = members(sweep, parsed.changes, has_earlier_streams=place.has_earlier_streams)
@@ -194,6 +194,8 @@ def _sweep(parsed: argparse.Namespace) -> int:
     with engine_of_runs as engine:
         jobs = _num_jobs(parsed, engine, are_fleets=fleet is not None)
         sweeping = Sweeping(place, engine, jobs, _saving(parsed), _say, execution)
+        for note in _notes(parsed, sweep, [run.settings for run in runs]):
+            _say(note)
         if not _is_agreed(parsed, runs, place, shapes, sweeping):
             return 2
         with place:
@@ -201,6 +203,26 @@ def _sweep(parsed: argparse.Namespace) -> int:
             place.open(sweep, parsed.changes, runs)
             _warn(place, runs)
             return sweeping.to_the_end(runs)
+
+
+def _notes(parsed: argparse.Namespace, sweep: "Sweep", runs: "Sequence[RunSettings]") -> list[str]:
+    """Lines about games that are not the sweep's, and about runs shorter than their scale."""
+    from ezgreedy.sweeps.definitions import find
+
+    notes = []
+    own = find(sweep.name).games
+    kinds = dict.fromkeys(family_of(game).name for game in own)
+    for game in sweep.games:
+        kind = family_of(game).name
+        if kind not in kinds:
+            meant = require.suggested(_nearest_of(game, own))
+            told = f"{game} is a game of {kind}; those of this sweep are of {' and '.join(kinds)}"
+            notes.append(told + meant)
+    notes += missing_scores(sweep.scale, sweep.games)
+    changed = [change.partition("=")[0] for change in parsed.changes]
+    if parsed.frames is not None or "frames" in changed:
+        notes += shortened(sweep.scale, runs, parsed.changes)
+    return notes
 
 
 def _saving(parsed: argparse.Namespace) -> Any:
@@ -336,8 +358,30 @@ def _asked(parsed: argparse.Namespace) -> Any:
 def _games(text: str | None, own: Sequence[str]) -> tuple[str, ...] | None:
     """Games by name; in the minatar sweep, breakout means minatar/breakout."""
     names = _names(text)
-    full = {name.rpartition("/")[2]: name for name in own}
-    return None if names is None else tuple(full.get(name, full_name(name)) for name in names)
+    return None if names is None else tuple(_game(name, own) for name in names)
+
+
+def _game(name: str, own: Sequence[str]) -> str:
+    """A game by name; for an unknown one, the sweep's own are suggested before others."""
+    found = _short(own).get(name, full_name(name))
+    known = family_of(found).games()
+    if not name or not known or found in known:
+        return found
+    others = [game for family in families() for game in family.games() if game not in own]
+    close = [*_nearest_of(name, own), *require.nearest(name, others)]
+    if not close:
+        return found  # refused with the rule for names when it is made
+    raise require.refuse("--games", f"name known games{require.suggested(close)}", name)
+
+
+def _short(games: Sequence[str]) -> dict[str, str]:
+    return {name.rpartition("/")[2]: name for name in games}
+
+
+def _nearest_of(name: str, own: Sequence[str]) -> list[str]:
+    """The games of a sweep closest to a name, whether or not it says their kind."""
+    short = _short(own)
+    return [short[close] for close in require.nearest(name.rpartition("/")[2], short)]
 
 
 def _names(text: str | None) -> tuple[str, ...] | None:
