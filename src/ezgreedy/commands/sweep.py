@@ -362,13 +362,13 @@ def _games(text: str | None, own: Sequence[str]) -> tuple[str, ...] | None:
 
 
 def _game(name: str, own: Sequence[str]) -> str:
-    """A game by name; for an unknown one, the sweep's own are suggested before others."""
+    """A game by name; for an unknown one, the sweep's own are suggested, if any is close."""
     found = _short(own).get(name, full_name(name))
     known = family_of(found).games()
     if not name or not known or found in known:
         return found
     others = [game for family in families() for game in family.games() if game not in own]
-    close = [*_nearest_of(name, own), *require.nearest(name, others)]
+    close = _nearest_of(name, own) or require.nearest(name, others)
     if not close:
         return found  # refused with the rule for names when it is made
     raise require.refuse("--games", f"name known games{require.suggested(close)}", name)

@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from ezgreedy.experiments.run_study import RunStudy
+from ezgreedy.experiments.run_study import RunStudy, closest
 from ezgreedy.figures.colours import AGENT_COLOURS
 from ezgreedy.findings.claims import AS_STATED, OURS, Claim, Number, Statement, Summary, Table
 from ezgreedy.findings.intervals import stratified_difference_interval
@@ -36,6 +36,7 @@ from ezgreedy.findings.panels import Curve, Panel
 from ezgreedy.findings.scores import interquartile_mean
 from ezgreedy.games.atari.atari100k import NUM_FRAMES, NUM_STEPS, published
 from ezgreedy.results.runs import Run
+from ezgreedy.units import counted
 
 FREEWAY = "Freeway"
 FREEWAY_FRAMES = 120_000
@@ -91,7 +92,42 @@ def summarise(runs: Sequence[Run]) -> Summary:
     ]
     claims = [claim for claim in found if claim is not None]
     panels = [panel for game in scores if (panel := _curves(game, runs)) is not None]
-    return Summary(claims, panels, _data(scores, freeway), _tables(scores))
+    missing = _missing(scores, freeway, [claim.statement for claim in claims])
+    return Summary(claims, panels, _data(scores, freeway), _tables(scores), missing)
+
+
+def _missing(
+    scores: Mapping[str, Mapping[str, Sequence[float]]],
+    freeway: Sequence[Run],
+    judged: Sequence[Statement],
+) -> dict[str, str]:
+    """What is missing for each claim that was not judged."""
+
+    def seeds(game: str, *agents: str) -> int:
+        return min(len(scores[game].get(agent, ())) for agent in agents)
+
+    known = [game for game in scores if game in published()]
+    crossings = [sum(run.agent == agent for run in freeway) for agent in (EZ, EPS)]
+    least = f"{LEAST_SEEDS} finished seeds"
+    too_few = (
+        f"{FREEWAY} must have {LEAST_FREEWAY_SEEDS} finished seeds of {EZ} and as many of {EPS} at "
+        f"{FREEWAY_FRAMES:,} frames; there are {crossings[0]} and {crossings[1]}"
+    )
+    lacking = {
+        AGREES: f"no game has {least} of {PLAIN} at {NUM_FRAMES:,} frames; "
+        + closest({game: seeds(game, PLAIN) for game in known}),
+        CROSSES: too_few,
+        CROSSES_SOONER: too_few,
+        NO_LOSS: f"no game but {FREEWAY} has {least} of {EZ} and as many of {EPS} at "
+        f"{NUM_FRAMES:,} frames; "
+        + closest({game: seeds(game, EZ, EPS) for game in known if game != FREEWAY}),
+    }
+    return {one.claim: words for one, words in lacking.items() if one not in judged}
+
+
+def _sample_sizes(summary: Summary) -> list[int]:
+    by_game = [len(own) for agents in summary.data["scores"].values() for own in agents.values()]
+    return by_game + [len(own) for own in summary.data["first_crossings"].values()]
 
 
 def _is_whole(run: Run, frames: int) -> bool:
@@ -294,7 +330,7 @@ def _curves(game: str, runs: Sequence[Run]) -> Panel | None:
             continue
         sums = np.where(known, rows, 0.0).sum(axis=0)
         means = np.where(known.any(axis=0), sums / np.maximum(known.sum(axis=0), 1), np.nan)
-        label = f"{agent}, {len(rows)} seeds" if len(rows) > 1 else f"{agent}, 1 seed"
+        label = f"{agent}, {counted(len(rows), 'seed')}"
         colour = AGENT_COLOURS.get(agent)
         curves.append(Curve(label, middles, means, colour=colour))
     if not curves:
@@ -431,4 +467,6 @@ STUDY = RunStudy(
     ),
     summarise=summarise,
     draw=draw,
+    sample_sizes=_sample_sizes,
+    condition="agent and game",
 )
