@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ezgreedy import requirements as require
 from ezgreedy.agents.registry import scales
+from ezgreedy.commands.game_names import game_of, of_other_kinds
 from ezgreedy.commands.imports import add_import_option
 from ezgreedy.commands.parsing import whole_number
 from ezgreedy.commands.reproduce import num_cores
@@ -20,7 +21,6 @@ from ezgreedy.commands.train import (
     require_packages,
     shortened,
 )
-from ezgreedy.games.registry import families, family_of, full_name
 from ezgreedy.named_settings import HOW_TO_SET
 from ezgreedy.sweeps.definitions import sweeps
 
@@ -209,15 +209,7 @@ def _notes(parsed: argparse.Namespace, sweep: "Sweep", runs: "Sequence[RunSettin
     """Lines about games that are not the sweep's, and about runs shorter than their scale."""
     from ezgreedy.sweeps.definitions import find
 
-    notes = []
-    own = find(sweep.name).games
-    kinds = dict.fromkeys(family_of(game).name for game in own)
-    for game in sweep.games:
-        kind = family_of(game).name
-        if kind not in kinds:
-            meant = require.suggested(_nearest_of(game, own))
-            told = f"{game} is a game of {kind}; those of this sweep are of {' and '.join(kinds)}"
-            notes.append(told + meant)
+    notes = of_other_kinds(sweep.games, find(sweep.name).games)
     notes += missing_scores(sweep.scale, sweep.games)
     changed = [change.partition("=")[0] for change in parsed.changes]
     if parsed.frames is not None or "frames" in changed:
@@ -358,30 +350,7 @@ def _asked(parsed: argparse.Namespace) -> Any:
 def _games(text: str | None, own: Sequence[str]) -> tuple[str, ...] | None:
     """Games by name; in the minatar sweep, breakout means minatar/breakout."""
     names = _names(text)
-    return None if names is None else tuple(_game(name, own) for name in names)
-
-
-def _game(name: str, own: Sequence[str]) -> str:
-    """A game by name; for an unknown one, the sweep's own are suggested, if any is close."""
-    found = _short(own).get(name, full_name(name))
-    known = family_of(found).games()
-    if not name or not known or found in known:
-        return found
-    others = [game for family in families() for game in family.games() if game not in own]
-    close = _nearest_of(name, own) or require.nearest(name, others)
-    if not close:
-        return found  # refused with the rule for names when it is made
-    raise require.refuse("--games", f"name known games{require.suggested(close)}", name)
-
-
-def _short(games: Sequence[str]) -> dict[str, str]:
-    return {name.rpartition("/")[2]: name for name in games}
-
-
-def _nearest_of(name: str, own: Sequence[str]) -> list[str]:
-    """The games of a sweep closest to a name, whether or not it says their kind."""
-    short = _short(own)
-    return [short[close] for close in require.nearest(name.rpartition("/")[2], short)]
+    return None if names is None else tuple(game_of(name, own) for name in names)
 
 
 def _names(text: str | None) -> tuple[str, ...] | None:
