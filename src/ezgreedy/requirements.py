@@ -65,7 +65,17 @@ def refuse_name(name: str, rule: str, value: object, known: Iterable[str]) -> Va
 
 
 def near(name: str, known: Iterable[str]) -> str:
-    """Words that suggest the known names closest to an unknown one; "" if none is close.
+    """Words that suggest the known names closest to an unknown one; "" if none is close."""
+    return suggested(nearest(name, known))
+
+
+def suggested(names: Sequence[str]) -> str:
+    """Words that suggest names; "" if there are none."""
+    return f" (did you mean {' or '.join(names)}?)" if names else ""
+
+
+def nearest(name: str, known: Iterable[str]) -> list[str]:
+    """The known names closest to an unknown one; none if none is close.
 
     Case and punctuation do not count. A known name within the unknown one is closest (Pong for
     PongNoFrameskip-v4), then those that begin with it.
@@ -74,7 +84,7 @@ def near(name: str, known: Iterable[str]) -> str:
     within = [item for item in plain if item in given]
     begun = [item for item in plain if item.startswith(given) and len(given) >= _LEAST_BEGINNING]
     close = within or begun[:_MOST_NAMES] or difflib.get_close_matches(given, plain, n=_MOST_NAMES)
-    return f" (did you mean {' or '.join(plain[item] for item in close)}?)" if close else ""
+    return [plain[item] for item in close]
 
 
 def integer(name: str, value: object, least: int, most: int | None = LARGEST_INT64) -> int:

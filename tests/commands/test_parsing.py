@@ -48,3 +48,17 @@ def test_whole_numbers_are_read_as_people_write_them(text, number):
 def test_other_numbers_are_refused(text):
     with pytest.raises(argparse.ArgumentTypeError, match="must be a whole number"):
         whole_number(text)
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        (["report", "results", "--out", "page.html"], "--to"),
+        (["report", "results", "--out=page.html"], "--to"),
+        (["collect", "runs", "--to", "kept"], "--out"),
+    ],
+)
+def test_out_and_to_are_suggested_for_each_other(words, meant, capsys):
+    with pytest.raises(SystemExit):
+        main(words)
+    assert f"(did you mean {meant}?)" in capsys.readouterr().err

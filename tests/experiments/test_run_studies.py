@@ -15,6 +15,7 @@ from ezgreedy.experiments.run_study import find, judge, run_studies
 from ezgreedy.findings.intervals import stratified_difference_interval
 from ezgreedy.games.atari.atari100k import published
 from ezgreedy.report.markdown_experiment import experiment_page
+from ezgreedy.report.page import page
 from ezgreedy.report.study import read_study
 from ezgreedy.results.runs import read_run
 from support.written_runs import write_run
@@ -221,8 +222,93 @@ def test_the_help_names_all_studies():
 def test_runs_that_are_there_twice_count_once(tmp_path):
     agreeing(tmp_path / "runs", 1.0)
     study = find("atari100k")
-    _, num_runs = judge(study, [tmp_path / "runs", tmp_path / "runs"], tmp_path / "out")
-    assert num_runs == 15
+    _, runs = judge(study, [tmp_path / "runs", tmp_path / "runs"], tmp_path / "out")
+    assert len(runs) == 15
+
+
+# What is not judged, and from how many seeds.
+
+
+def judged(path, study="atari100k"):
+    """What judging says about the runs in path/runs; path/out has the results."""
+    return main(["judge", study, str(path / "runs"), "--out", str(path / "out")])
+
+
+def test_judging_says_what_is_missing_for_each_claim(tmp_path, capsys):
+    agreeing(tmp_path / "runs", 1.0, seeds=1)
+    written(tmp_path / "runs", "rainbow", "Hero", 1, 5_000.0)
+    written(tmp_path / "runs", "rainbow-ez", "Hero", 0, 5_000.0)
+    written(tmp_path / "runs", "rainbow-eps", "Hero", 0, 5_000.0)
+    short = {"agent": "rainbow", "game": "Hero", "scale": "atari100k", "seed": 2}
+    write_run(tmp_path / "runs" / "short", [], **short)
+    freeway(tmp_path / "runs", "rainbow-ez", 1, seeds=2)
+    assert judged(tmp_path) == 0
+    first, *lines, _ = capsys.readouterr().out.splitlines()
+    assert first == "11 runs (1 not finished), 0 claims"
+    assert [line.partition(": ")[0] for line in lines] == ["not judged"] * 4
+    assert lines[0].endswith(
+        "(no game has 3 finished seeds of rainbow at 400,000 frames; closest: Hero, 2)"
+    )
+    assert lines[1].endswith("at 120,000 frames; there are 2 and 0)")
+    assert lines[3].endswith("and as many of rainbow-eps at 400,000 frames; closest: Hero, 1)")
+
+
+@pytest.mark.parametrize(
+    ("study", "told"),
+    [
+        ("atari100k", "no game has 3 finished seeds of rainbow at 400,000 frames; there is none"),
+        ("deep-durations", "there is none with two laws"),
+        ("minatar-stopping", "there are 0 and 0"),
+    ],
+)
+def test_judging_runs_of_other_studies_says_that_none_counts(study, told, tmp_path, capsys):
+    write_run(tmp_path / "runs" / "one", [(300, 1.0)], frames=300)
+    assert judged(tmp_path, study) == 0
+    assert told in capsys.readouterr().out
+
+
+def test_laws_with_too_few_seeds_name_the_game_that_comes_closest(tmp_path):
+    few = deep_durations.summarise(durations(tmp_path, 4))
+    assert few.missing[deep_durations.ZETA_IS_BEST.claim].endswith(
+        "closest: deep_sea/20, 4 of zeta, 4 of exponential, 4 of uniform"
+    )
+
+
+def test_a_report_has_the_seeds_of_each_condition_and_the_claims_that_lack_runs(tmp_path):
+    agreeing(tmp_path / "runs", 1.0, seeds=1)
+    written(tmp_path / "runs", "rainbow", "Hero", 4, 5_000.0)  # the fifth seed, but not five
+    assert judged(tmp_path) == 0
+    study = read_study(tmp_path / "out")
+    (finding,) = study.findings
+    text = experiment_page(finding, study)
+    assert "- 1 to 2 seeds of each agent and game, version" in text
+    assert "5 seeds" not in text
+    assert text.count("\n- After 100,000 steps our Rainbow scores") == 1
+    assert "closest: Hero, 2)" in text
+    html = page(study)
+    assert "<figcaption>Scores by game.</figcaption>" in html
+    assert "<dd>1 to 2 seeds of each agent and game</dd>" in html
+    assert html.count("closest: Hero, 2)") == 1
+    assert "Not judged yet, because runs are missing:" in html
+
+
+def test_a_study_whose_claims_are_all_judged_lists_none_as_missing(tmp_path):
+    for seed in range(5):
+        for rule in ("", "StopOnReward()", "StopOnDiscrepancy(0.1)"):
+            stopped(tmp_path / "runs", rule, seed, 1.0 + seed)
+    runs = [read_run(directory) for directory in sorted((tmp_path / "runs").glob("*/*"))]
+    summary = minatar_stopping.summarise(runs)
+    assert summary.missing == {}
+    assert minatar_stopping.STUDY.seeds_told(summary) == "5 seeds of each rule"
+
+
+def test_tables_of_games_tell_the_seeds_of_each_agent(tmp_path):
+    agreeing(tmp_path, 1.0, seeds=2)
+    written(tmp_path, "rainbow-ez", "Hero", 0, 5_000.0)
+    runs = [read_run(directory) for directory in sorted(tmp_path.iterdir())]
+    study = find("deep-games")
+    assert study.seeds_told(study.summarise(runs)) == "1 to 2 seeds of each agent and game"
+    assert study.seeds_told(study.summarise([])) == "no seed that counts"
 
 
 # Stopping rules on MinAtar.

@@ -373,6 +373,17 @@ def test_runs_alone_make_a_page_without_verdicts(runs: Path, tmp_path: Path) -> 
     assert "# Training runs" in (tmp_path / "p.md").read_text()
 
 
+def test_what_explains_the_table_of_scores_does_not_scroll_with_it(
+    runs: Path, tmp_path: Path
+) -> None:
+    assert main(["report", str(runs), "--to", str(tmp_path / "p.html")]) == 0
+    section = (tmp_path / "p.html").read_text().partition('<section id="scores"')[2]
+    above, _, scrolling = section.partition('<div class="scroll')
+    assert '<p class="note" id="scores-told">Final is each run’s last evaluation' in above
+    assert 'aria-describedby="scores-told"' in scrolling.partition("</table>")[0]
+    assert '<caption class="unseen">Scores by game and agent</caption>' in scrolling
+
+
 def test_collections_beside_experiments_are_found(out: Path, runs: Path, tmp_path: Path) -> None:
     shutil.copytree(out, tmp_path / "results")
     assert main(["collect", str(runs), "--out", str(tmp_path / "results" / "deep")]) == 0

@@ -124,11 +124,23 @@ def test_r2d2_is_refused_with_what_to_use_instead(agent, tmp_path, capsys):
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.parametrize("scale", ["atari100k", "atari100k-dopamine", "laptop"])
+def test_a_misspelt_game_is_named_at_every_scale(scale, tmp_path, capsys):
+    arguments = ["train", "rainbow-ez", "--game", "Freway", "--scale", scale]
+    assert main([*arguments, "--out", str(tmp_path / "run")]) == 2
+    told = capsys.readouterr()
+    assert "game must be one of the 57 Atari games" in told.err
+    assert "(did you mean Freeway?); got 'Freway'" in told.err
+    assert told.out == ""
+
+
 @pytest.mark.slow
 def test_other_worlds_are_refused_and_games_outside_the_26_are_played_and_said_so(tmp_path, capsys):
     arguments = ["train", "rainbow", "--scale", "atari100k", "--quiet"]
     assert main([*arguments, "--game", "minatar/breakout", "--out", str(tmp_path / "run")]) == 2
-    assert "--scale must be laptop or paper for minatar/breakout" in capsys.readouterr().err
+    told = capsys.readouterr()
+    assert "--scale must be laptop or paper for minatar/breakout" in told.err
+    assert told.out == ""
     few = ["--frames", "40", "--set", "evaluation.frames=40"]
     assert main([*arguments, *few, "--game", "Skiing", "--out", str(tmp_path / "run")]) == 0
     assert "Skiing is not among Atari-100k's 26 games" in capsys.readouterr().out

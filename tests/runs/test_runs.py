@@ -338,7 +338,10 @@ def test_a_run_is_trained_evaluated_and_watched(tmp_path, capsys):
             ["rainbow", "--game", "Freeway", "--set", "agent.replay_capacity=100000000"],
             "capacity must be at most",
         ),
-        (["rainbow", "--game", "memory_chain/10"], "frames must be planes of bytes for Rainbow"),
+        (
+            ["rainbow", "--game", "memory_chain/10"],
+            "frames must be planes of bytes for Rainbow (R2D2 plays others too: ",
+        ),
         (["rainbow", "--game", "deep_sea/x"], "game must be deep_sea/ and a number"),
         (["r2d2-es", "--game", "Freeway"], "did you mean r2d2"),
         (["r2d2", "--game", "Freway"], "did you mean Freeway?"),
@@ -389,6 +392,20 @@ def test_a_directory_of_another_configuration_is_refused_untouched(uninterrupted
     assert (uninterrupted / "config.json").read_bytes() == before
     with pytest.raises(ValueError, match="already holds this run"):
         train(uninterrupted, ALE, SELDOM)
+
+
+def test_a_directory_of_this_run_says_what_can_be_done_with_it(tmp_path):
+    settings = small_run("r2d2")
+    place = RunDirectory(tmp_path / "run")
+    place.create(settings)
+    with pytest.raises(ValueError, match=r"this run \(continue it: ezgreedy resume .*run\)"):
+        place.create(settings)
+    place.write_status("finished", frames=settings.frames, has_replay=False)
+    with pytest.raises(ValueError, match=r"which has finished \(choose another --out; without the"):
+        place.create(settings)
+    place.write_status("finished", frames=settings.frames)
+    with pytest.raises(ValueError, match=r"or play on: ezgreedy resume .*run --frames N"):
+        place.create(settings)
 
 
 def test_a_directory_of_something_else_is_refused_untouched(tmp_path, capsys):

@@ -1,5 +1,6 @@
 """Which agents are there? All are registered here; see `plugins` for adding your own."""
 
+import contextlib
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
@@ -53,6 +54,17 @@ def run_of(name: str, scale: str, game: str, *, has_earlier_streams: bool = Fals
         rule = f"be {' or '.join(settings.scales)} for {name} ({scale} is for {', '.join(others)})"
         raise require.refuse("--scale", rule, scale)
     return settings.at_scale(scale, game, has_earlier_streams=has_earlier_streams)
+
+
+def smaller_scales(name: str, scale: str, game: str) -> list[str]:
+    """The scales at which an agent plays fewer frames of a game, the longest run first."""
+    lengths: dict[str, int] = {}
+    for other in agent(name).scales:
+        # Some scales are for the games of the console only.
+        with contextlib.suppress(ValueError):
+            lengths[other] = run_of(name, other, game).frames
+    fewer = [other for other, frames in lengths.items() if frames < lengths[scale]]
+    return sorted(fewer, key=lambda other: -lengths[other])
 
 
 def scales() -> tuple[str, ...]:

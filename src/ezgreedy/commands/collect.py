@@ -5,6 +5,7 @@ from pathlib import Path
 
 from ezgreedy.commands.unverified import tell_unverified
 from ezgreedy.packages import require_installed
+from ezgreedy.units import counted
 
 _TABLE = "results.csv"
 
@@ -44,7 +45,7 @@ def _collect(parsed: argparse.Namespace) -> int:
 
     for run, num_new in collect(parsed.runs, parsed.out, parsed.commit):
         came = "finished" if run.is_finished else f"{run.frames:,} of {run.frames_to_play:,} frames"
-        print(f"{run.path.name}: {came}, {num_new} new results")
+        print(f"{run.path.name}: {came}, {counted(num_new, 'new result')}")
     tell_unverified(parsed.runs)
     _draw(parsed.out)
     _tabulate(parsed.out)

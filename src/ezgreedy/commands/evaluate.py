@@ -10,6 +10,7 @@ from ezgreedy.commands.imports import add_import_option
 from ezgreedy.commands.parsing import whole_number
 from ezgreedy.commands.train import add_device_option
 from ezgreedy.packages import require_deep
+from ezgreedy.units import counted
 
 
 def add_parsers(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -111,10 +112,11 @@ def _evaluate(parsed: argparse.Namespace) -> int:
     print(f"{settings.agent.name} on {settings.game} after {restored.frames:,} frames")
     if len(found.returns) >= 2:
         interval = mean_interval(found.returns)
-        spread = f" [{interval.low:,.2f}, {interval.high:,.2f}]"
+        spread = f" [{interval.low:z,.2f}, {interval.high:z,.2f}]"
     else:
         spread = ""
-    print(f"mean return {found.mean_return:,.2f}{spread} over {len(found.returns)} episodes")
+    episodes = counted(len(found.returns), "episode")
+    print(f"mean return {found.mean_return:z,.2f}{spread} over {episodes}")
     print(f"{found.frames:,} frames played, {found.explored_share:.2%} of steps exploratory")
     if not found.returns:
         print("no episode finished: the mean is over the returns so far of unfinished ones")

@@ -37,10 +37,14 @@ def _judge(parsed: argparse.Namespace) -> int:
     require_installed("judge", ("scipy", "matplotlib"), "study")
     from ezgreedy.experiments.run_study import find, judge
 
-    summary, num_runs = judge(find(parsed.study), parsed.runs, parsed.out)
+    summary, runs = judge(find(parsed.study), parsed.runs, parsed.out)
     tell_unverified(parsed.runs)
-    print(f"{counted(num_runs, 'run')}, {counted(len(summary.claims), 'claim')}")
+    num_unfinished = sum(not run.is_finished for run in runs)
+    unfinished = f" ({num_unfinished} not finished)" if num_unfinished else ""
+    print(f"{counted(len(runs), 'run')}{unfinished}, {counted(len(summary.claims), 'claim')}")
     for claim in summary.claims:
         print(f"{claim.verdict or 'no verdict'}: {claim.claim}")
+    for sentence, missing in summary.missing.items():
+        print(f"not judged: {sentence} ({missing})")
     print(f"wrote {parsed.out / parsed.study}")
     return 0

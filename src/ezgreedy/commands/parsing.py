@@ -8,6 +8,8 @@ from typing import Any, NoReturn
 from ezgreedy import requirements as require
 
 _MOST_DIGITS = 19
+# Commands that write one file name it after --to, those that fill a directory after --out.
+_SAME_PURPOSE = {"--out": "--to", "--to": "--out"}
 
 
 class Parser(argparse.ArgumentParser):
@@ -48,7 +50,10 @@ class Parser(argparse.ArgumentParser):
     def _near(self, word: str) -> str:
         """A suggestion for an unknown option; "" for other words."""
         options = [name for name in self._option_string_actions if name.startswith("--")]
-        return require.near(word.partition("=")[0], options) if word.startswith("-") else ""
+        name = word.partition("=")[0]
+        if _SAME_PURPOSE.get(name) in options:
+            return require.suggested([_SAME_PURPOSE[name]])
+        return require.near(name, options) if word.startswith("-") else ""
 
 
 def whole_number(text: str) -> int:

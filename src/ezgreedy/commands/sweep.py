@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 from ezgreedy import requirements as require
 from ezgreedy.agents.registry import scales
+from ezgreedy.commands.game_names import game_of, of_other_kinds
 from ezgreedy.commands.imports import add_import_option
 from ezgreedy.commands.parsing import whole_number
 from ezgreedy.commands.reproduce import num_cores
 from ezgreedy.commands.train import (
     add_checkpoint_options,
     add_evaluation_options,
-    note_missing_scores,
+    missing_scores,
+    shortened,
 )
-from ezgreedy.games.registry import full_name
 from ezgreedy.named_settings import HOW_TO_SET
 from ezgreedy.packages import require_deep
 from ezgreedy.sweeps.definitions import sweeps
@@ -182,7 +183,6 @@ def _sweep(parsed: argparse.Namespace) -> int:
 
     require.number("--probe-seconds", parsed.probe_seconds, 0.0)
     sweep = _asked(parsed)
-    note_missing_scores(sweep.scale, sweep.games)
     place = SweepDirectory(parsed.out)
     place.check(sweep, parsed.changes)
     runs = members(sweep, parsed.changes, has_earlier_streams=place.has_earlier_streams)
@@ -194,6 +194,8 @@ def _sweep(parsed: argparse.Namespace) -> int:
     with engine_of_runs as engine:
         jobs = _num_jobs(parsed, engine, are_fleets=fleet is not None)
         sweeping = Sweeping(place, engine, jobs, _saving(parsed), _say, execution)
+        for note in _notes(parsed, sweep, [run.settings for run in runs]):
+            _say(note)
         if not _is_agreed(parsed, runs, place, shapes, sweeping):
             return 2
         with place:
@@ -201,6 +203,18 @@ def _sweep(parsed: argparse.Namespace) -> int:
             place.open(sweep, parsed.changes, runs)
             _warn(place, runs)
             return sweeping.to_the_end(runs)
+
+
+def _notes(parsed: argparse.Namespace, sweep: "Sweep", runs: "Sequence[RunSettings]") -> list[str]:
+    """Lines about games that are not the sweep's, and about runs shorter than their scale."""
+    from ezgreedy.sweeps.definitions import find
+
+    notes = of_other_kinds(sweep.games, find(sweep.name).games)
+    notes += missing_scores(sweep.scale, sweep.games)
+    changed = [change.partition("=")[0] for change in parsed.changes]
+    if parsed.frames is not None or "frames" in changed:
+        notes += shortened(sweep.scale, runs, parsed.changes)
+    return notes
 
 
 def _saving(parsed: argparse.Namespace) -> Any:
@@ -336,8 +350,7 @@ def _asked(parsed: argparse.Namespace) -> Any:
 def _games(text: str | None, own: Sequence[str]) -> tuple[str, ...] | None:
     """Games by name; in the minatar sweep, breakout means minatar/breakout."""
     names = _names(text)
-    full = {name.rpartition("/")[2]: name for name in own}
-    return None if names is None else tuple(full.get(name, full_name(name)) for name in names)
+    return None if names is None else tuple(game_of(name, own) for name in names)
 
 
 def _names(text: str | None) -> tuple[str, ...] | None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ezgreedy import requirements as require
-from ezgreedy.agents.registry import agents, scales
+from ezgreedy.agents.registry import agents, scales, smaller_scales
 from ezgreedy.commands.imports import add_import_option
 from ezgreedy.commands.parsing import whole_number
 from ezgreedy.games.registry import families, full_name
@@ -214,7 +214,7 @@ def add_evaluation_options(group: "argparse._ArgumentGroup", evaluators: str, se
 
 def _train(parsed: argparse.Namespace) -> int:
     require_deep("train")
-    parsed.game = known_game(parsed.game)
+    given, parsed.game = parsed.game, full_name(parsed.game)
     changes = _fleet_changes(parsed)
     if parsed.engine == "ray":
         from ezgreedy.fleet.fleet_settings import FleetSettings
@@ -227,15 +227,21 @@ def _train(parsed: argparse.Namespace) -> int:
                 "--lanes-per-actor", parsed.lanes_per_actor, least=1
             )
             settings = replace(settings, lanes=lanes)
-        return train_fleet(parsed.out, settings, fleet, _options(parsed))
-    note_missing_scores(parsed.scale, [parsed.game])
+        notes = _notes(parsed, given, settings)
+        return train_fleet(parsed.out, settings, fleet, _options(parsed), lambda: _tell(notes))
     for name in changes | ({"lanes_per_actor": 0} if parsed.lanes_per_actor is not None else {}):
         raise ValueError(f"--{name.replace('_', '-')} must come with --engine ray")
     settings = _settings(parsed)
     _require_memory(settings)
     from ezgreedy.runs.run_loop import train
 
-    return train(parsed.out, settings, _options(parsed))
+    notes = _notes(parsed, given, settings)
+    return train(parsed.out, settings, _options(parsed), lambda: _tell(notes))
+
+
+def _tell(notes: Sequence[str]) -> None:
+    for note in notes:
+        print(note)
 
 
 def _require_memory(settings: "RunSettings") -> None:
@@ -252,6 +258,7 @@ def _resume(parsed: argparse.Namespace) -> int:
     from ezgreedy.runs.run_loop import resume
 
     changes = _fleet_changes(parsed)
+    _require_no_sweep(parsed.directory)
     if is_fleet_run(parsed.directory):
         if parsed.device is not None:
             raise ValueError("--device must come with a run of --engine embedded")
@@ -261,6 +268,14 @@ def _resume(parsed: argparse.Namespace) -> int:
     for name in changes:
         raise ValueError(f"--{name.replace('_', '-')} must come with a run of --engine ray")
     return resume(parsed.directory, _options(parsed), parsed.device, parsed.frames)
+
+
+def _require_no_sweep(directory: Path) -> None:
+    from ezgreedy.runs.output_paths import kind_of
+
+    if kind_of(directory) == "sweep":
+        rule = "be the directory of one run; to continue a sweep, repeat its `ezgreedy sweep`"
+        raise require.refuse("RUN", f"{rule} command", str(directory))
 
 
 def _fleet_changes(parsed: argparse.Namespace) -> dict[str, Any]:
@@ -283,55 +298,84 @@ def _settings(parsed: argparse.Namespace) -> Any:
     from ezgreedy.agents.registry import run_of
     from ezgreedy.runs.settings_codec import with_settings
 
-    whole = run_of(parsed.agent, parsed.scale, parsed.game)
-    settings = replace(whole, seed=parsed.seed)
+    settings = replace(run_of(parsed.agent, parsed.scale, parsed.game), seed=parsed.seed)
     if parsed.frames is not None:
         settings = replace(settings, frames=parsed.frames)
     if parsed.device is not None:
         settings = replace(settings, device=parsed.device)
-    settings = with_settings(settings, parsed.changes)
+    return with_settings(settings, parsed.changes)
+
+
+def _notes(parsed: argparse.Namespace, given: str, settings: "RunSettings") -> list[str]:
+    """Lines about a run that begins, from the game's name as it was given."""
+    notes = []
+    if given != parsed.game:
+        played = f"{given} is played as {parsed.game}"
+        notes.append(f"{played}; protocol.* are its settings (see --set)")
+    notes += missing_scores(parsed.scale, [parsed.game])
     if not parsed.quiet:
-        _note_shortened(settings, whole.frames, parsed.changes)
-    return settings
+        notes += shortened(parsed.scale, [settings], parsed.changes)
+    return notes
 
 
-def known_game(name: str) -> str:
-    """The name of a game here, from any usual spelling; says so if it is another."""
-    known = full_name(name)
-    if known != name:
-        print(f"{name} is played as {known}; protocol.* are its settings (see --set)")
-    return known
+def shortened(scale: str, runs: "Sequence[RunSettings]", changes: Sequence[str]) -> list[str]:
+    """A line on what runs keep of their scale, if they are much shorter than it is.
 
+    Args:
+        scale: name of the scale.
+        runs: settings of the runs, which have equally many frames.
+        changes: changes to the settings as "NAME=VALUE".
+    """
+    from ezgreedy.agents.registry import run_of
 
-def _note_shortened(settings: Any, whole: int, changes: Sequence[str]) -> None:
-    """Says what a run keeps of its scale if it is much shorter than the whole."""
-    if settings.frames >= whole / 2:
-        return
-    from ezgreedy.named_settings import written
-
-    kept = {"evaluation.frames": str(settings.evaluation.frames)}
-    if hasattr(settings.agent, "epsilon"):
-        kept = {"agent.epsilon": f"'{written(settings.agent.epsilon)}'"} | kept
-    changed = tuple(change.partition("=")[0] for change in changes)
-    told = [f"{name}={value}" for name, value in kept.items() if not name.startswith(changed)]
-    share = (
-        f"{settings.frames / whole:.1%}" if settings.frames >= whole / 1000 else "less than 0.1%"
-    )
-    line = f"{settings.frames:,} frames are {share} of this scale's {whole:,}"
+    frames = runs[0].frames
+    cells = {(run.agent.name, run.game): run for run in runs}
+    wholes = sorted({run_of(agent, scale, game).frames for agent, game in cells})
+    if frames >= wholes[0] / 2:
+        return []
+    share = f"{frames / wholes[0]:.1%}" if frames >= wholes[0] / 1000 else "less than 0.1%"
+    share = f"at most {share}" if wholes[1:] and not share.startswith("less") else share
+    lengths = " or ".join(f"{whole:,}" for whole in wholes)
+    line = f"{frames:,} frames are {share} of this scale's {lengths}"
+    told = _kept(list(cells.values()), changes)
     if told:
         line += f", and nothing else is shortened: {', '.join(told)} (--set changes them"
-        line += "; --scale chooses a smaller one)" if settings.frames < whole / 100 else ")"
-    print(line)
+        # A few frames are a first try, and nobody means to keep the rest of a large scale.
+        if frames < wholes[0] / 100:
+            smaller = [smaller_scales(agent, scale, game) for agent, game in cells]
+            shared = [name for name in smaller[0] if all(name in own for own in smaller)]
+            line += f"; --scale {shared[0]} is smaller" if shared else ""
+        line += ")"
+    return [line]
 
 
-def note_missing_scores(scale: str, games: Sequence[str]) -> None:
-    """Says which games have no published scores, at scales meant for comparison with them."""
+def _kept(runs: "Sequence[RunSettings]", changes: Sequence[str]) -> list[str]:
+    """Settings that go with the length of a run, with their values if all runs share them."""
+    from ezgreedy.named_settings import written
+
+    values: dict[str, set[str]] = {}
+    for run in runs:
+        epsilon = getattr(run.agent, "epsilon", 0.0)
+        if not isinstance(epsilon, float):  # a constant has no length
+            values.setdefault("agent.epsilon", set()).add(f"'{written(epsilon)}'")
+        values.setdefault("evaluation.frames", set()).add(str(run.evaluation.frames))
+    changed = tuple(change.partition("=")[0] for change in changes)
+    return [
+        f"{name}={own.pop()}" if len(own) == 1 else name
+        for name, own in values.items()
+        if not name.startswith(changed)
+    ]
+
+
+def missing_scores(scale: str, games: Sequence[str]) -> list[str]:
+    """A line on games without published scores, at scales meant for comparison with them."""
     from ezgreedy.games.atari import atari100k
 
     others = [game for game in games if game not in atari100k.published()]
-    if scale in atari100k.SCALES and others:
-        are = "is" if len(others) == 1 else "are"
-        print(f"{', '.join(others)} {are} not among Atari-100k's 26 games: no published scores")
+    if scale not in atari100k.SCALES or not others:
+        return []
+    are = "is" if len(others) == 1 else "are"
+    return [f"{', '.join(others)} {are} not among Atari-100k's 26 games: no published scores"]
 
 
 def _options(parsed: argparse.Namespace) -> Any:

@@ -18,6 +18,7 @@ from ezgreedy.findings.claims import Statement, Summary
 from ezgreedy.findings.finding import Finding, write_finding
 from ezgreedy.results.runs import Run, read_run, run_directories
 from ezgreedy.runs.output_paths import require_apart
+from ezgreedy.units import counted
 
 # Each module defines STUDY.
 _MODULES = ("deep.games", "deep.atari100k", "deep.durations", "beyond.minatar_stopping")
@@ -34,8 +35,11 @@ class RunStudy:
         statements: sentences that it judges, with their criteria.
         criteria: numbers that decide verdicts, by name.
         commands: commands that make the runs.
-        summarise: runs ↦ claims, tables and figure data; claims with missing runs are left out.
+        summarise: runs ↦ claims, tables and figure data; claims with missing runs are left out,
+            and the summary says what is missing for them.
         draw: (summary, directory) ↦ the figure files written there.
+        sample_sizes: summary ↦ the number of seeds of each condition that has any.
+        condition: what such a condition is, in words.
     """
 
     id: str
@@ -46,11 +50,21 @@ class RunStudy:
     commands: Sequence[str]
     summarise: Callable[[Sequence[Run]], Summary]
     draw: Callable[[Summary, Path], Sequence[Path]]
+    sample_sizes: Callable[[Summary], Sequence[int]]
+    condition: str
 
     @property
     def command(self) -> str:
         """The command that judges runs."""
         return f"ezgreedy judge {self.id}"
+
+    def seeds_told(self, summary: Summary) -> str:
+        """How many seeds the conditions have: `1 to 5 seeds of each agent and game`."""
+        sizes = sorted(size for size in self.sample_sizes(summary) if size)
+        if not sizes:
+            return "no seed that counts"
+        few, many = sizes[0], counted(sizes[-1], "seed")
+        return f"{many if few == sizes[-1] else f'{few} to {many}'} of each {self.condition}"
 
 
 @cache
@@ -68,7 +82,15 @@ def find(name: str) -> RunStudy:
     return known[name]
 
 
-def judge(study: RunStudy, sources: Sequence[Path], out: Path) -> tuple[Summary, int]:
+def closest(counts: Mapping[str, int]) -> str:
+    """Where there are the most seeds of too few: `closest: Freeway, 2`."""
+    if not any(counts.values()):
+        return "there is none"
+    name = max(counts, key=lambda name: counts[name])
+    return f"closest: {name}, {counts[name]}"
+
+
+def judge(study: RunStudy, sources: Sequence[Path], out: Path) -> tuple[Summary, list[Run]]:
     """Judges runs, and writes summary.json and figures to OUT/ID.
 
     Args:
@@ -77,7 +99,7 @@ def judge(study: RunStudy, sources: Sequence[Path], out: Path) -> tuple[Summary,
         out: the directory that holds the experiments' directories.
 
     Returns:
-        The summary, and the number of distinct runs.
+        The summary, and the distinct runs.
     """
     directories = [path for source in sources for path in run_directories(source)]
     if not directories:
@@ -104,4 +126,4 @@ def judge(study: RunStudy, sources: Sequence[Path], out: Path) -> tuple[Summary,
         figures=files,
     )
     write_finding(finding, directory)
-    return summary, len(runs)
+    return summary, runs

@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 from ezgreedy.figures import style
 from ezgreedy.figures.colours import AGENT_COLOURS, REFERENCE_COLOUR
 from ezgreedy.games.atari.atari100k import published
+from ezgreedy.units import counted
 
 
 def scores_by_game(scores: Mapping[str, Mapping[str, Sequence[float]]]) -> Figure:
@@ -60,7 +61,7 @@ def share_still_without(first: Mapping[str, Sequence[int | None]], most: int, wh
                 [0, *ends, most],
                 [*shares, shares[-1]],
                 where="post",
-                label=f"{agent} ({len(steps)} seeds)",
+                label=f"{agent} ({counted(len(steps), 'seed')})",
                 color=AGENT_COLOURS.get(agent, REFERENCE_COLOUR),
             )
         axis.set_xlim(0, most)

@@ -198,12 +198,14 @@ class Summary:
         data: other data behind the figures, as JSON values, so that figures and pages can be made
             without the results of single seeds.
         tables: tables of the page and the document.
+        missing: what is missing for each claim that could not be judged, by its sentence.
     """
 
     claims: Sequence[Claim]
     blocks: Sequence[Block] = ()
     data: Mapping[str, Any] = field(default_factory=dict)
     tables: Sequence[Table] = ()
+    missing: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def panels(self) -> list[Panel]:

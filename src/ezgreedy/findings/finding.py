@@ -102,6 +102,7 @@ def write_finding(finding: Finding, directory: Path) -> None:
             "shows": finding.shows,
             "claims": [claim.as_json() for claim in finding.claims],
             **({"tables": tables} if tables else {}),
+            **({"missing": dict(finding.summary.missing)} if finding.summary.missing else {}),
             "seeds": finding.seeds,
             "settings": dict(finding.settings),
             "version": finding.version,
@@ -144,6 +145,7 @@ def _finding(entry: Mapping[str, Any], directory: Path) -> Finding:
         [block_from_json(block) for block in entry["data"].get(_BLOCKS, ())],
         {name: value for name, value in entry["data"].items() if name != _BLOCKS},
         [Table.from_json(table) for table in entry.get("tables", ())],
+        {claim: str(words) for claim, words in entry.get("missing", {}).items()},
     )
     return Finding(
         id=_words(entry, "id"),

@@ -4,6 +4,7 @@ engine.json, next to config.json, marks a run on Ray and says how it was spread,
 needs no options. It is not part of the run's identity.
 """
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from math import prod
@@ -56,14 +57,24 @@ def train(
     settings: RunSettings,
     fleet: FleetSettings | None = None,
     options: DriveOptions | None = None,
+    at_start: Callable[[], None] = lambda: None,
 ) -> int:
-    """Starts a run in a new directory and trains to the end; returns the exit code."""
+    """Starts a run in a new directory and trains to the end; returns the exit code.
+
+    Args:
+        directory: directory of the run.
+        settings: settings of the run.
+        fleet: its processes.
+        options: checkpoints and output.
+        at_start: called once nothing is refused any more.
+    """
     require_apart(directory)
     fleet = fleet or FleetSettings()
     session = _session(settings, fleet)  # refuses impossible settings before anything is written
     place = RunDirectory(directory)
     place.create(settings)
     write_engine(place, fleet)
+    at_start()
     with session:
         return _drive(place, settings, fleet, options or DriveOptions(), resumes=False)
 

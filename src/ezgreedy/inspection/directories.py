@@ -157,7 +157,7 @@ def _experiment(path: Path) -> Inspection:
     if summary is not None and identity and _differ(summary.settings, identity.get("settings")):
         told = "differs from settings.json in its settings"
         problems.append(Problem(path / SUMMARY_FILE, told, "set aside, and made again"))
-    state = f"{rows} rows of results" + (", concluded" if summary is not None else "")
+    state = f"{counted(rows, 'row')} of results" + (", concluded" if summary is not None else "")
     next_step = "" if summary and not problems else f"`{_continuing(path)}` continues it"
     return Inspection(path, "experiment", state, next_step, problems, mend=_mend_experiment)
 

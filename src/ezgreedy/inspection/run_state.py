@@ -28,6 +28,7 @@ from ezgreedy.inspection.run_files import (
 from ezgreedy.results.runs import CHANGEABLE, CONFIG_FORMAT, ENGINE_FILE, run_name
 from ezgreedy.results.store import DRAFT_SUFFIX, write_json_atomically
 from ezgreedy.runs.run_directory import FINISHED, PAUSED, RUNNING
+from ezgreedy.units import counted
 
 _SAVED = (RUNNING, PAUSED, FINISHED)  # states that are written after a checkpoint
 _OLD_VERSION = "made before files had checksums: changes of"
@@ -89,14 +90,14 @@ class _Judged:
     def _state(self) -> str:
         files, target = self.files, self.target
         if files.identity is None:
-            return f"{len(files.rows.records)} rows; its settings are lost"
+            return f"{counted(len(files.rows.records), 'row')}; its settings are lost"
         who = f"{files.identity['agent']['name']} on {files.identity['game']}"
         who += f", seed {files.identity['seed']}"
         frames = 0 if target is None else target.frames
         how = "finished" if self.is_finished else str((files.status or {}).get("state", "begun"))
         how = "stopped while running" if how == "running" else how
         rows = len(files.rows.records)
-        return f"{who}: {how}, saved at {frames:,} frames, {rows} rows of results"
+        return f"{who}: {how}, saved at {frames:,} frames, {counted(rows, 'row')} of results"
 
     def _next_step(self, problems: Sequence[Problem], is_mendable: bool) -> str:
         if problems and not is_mendable:

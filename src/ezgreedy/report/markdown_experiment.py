@@ -1,13 +1,13 @@
 """What did one experiment find, in full? The page beside its results, ID/README.md."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ezgreedy.findings.claims import Claim
 from ezgreedy.findings.finding import Finding
 from ezgreedy.report import wording
 from ezgreedy.report.atlas import Atlas, Difference
 from ezgreedy.report.markdown_text import MARK, table
-from ezgreedy.report.study import Study
+from ezgreedy.report.study import Study, seeds_told
 from ezgreedy.units import counted, duration
 
 
@@ -21,7 +21,7 @@ def facts(finding: Finding) -> str:
     computing = ""
     if finding.seconds is not None:
         computing = f"{duration(finding.seconds)} of computing on shared, busy cores, "
-    return f"{counted(finding.seeds, 'seed')}, {computing}version {finding.version}"
+    return f"{seeds_told(finding)}, {computing}version {finding.version}"
 
 
 def _lines(finding: Finding, study: Study) -> Iterator[str]:
@@ -34,6 +34,7 @@ def _lines(finding: Finding, study: Study) -> Iterator[str]:
     for departure in study.departures.get(finding.id, ()):
         yield f"- Differs from the experiment's default in {departure}"
     yield ""
+    yield from _not_judged(study.not_judged(finding))
     for claim in finding.claims:
         yield from _claim(claim)
     for figure in finding.sharpest_figures:
@@ -50,6 +51,13 @@ def _lines(finding: Finding, study: Study) -> Iterator[str]:
     yield ""
     settings = {name: wording.setting(value) for name, value in finding.settings.items()}
     yield from table(("setting", "value"), [(f"`{n}`", f"`{v}`") for n, v in settings.items()])
+
+
+def _not_judged(found: Sequence[tuple[str, str]]) -> Iterator[str]:
+    if found:
+        yield from ("Not judged yet, because runs are missing:", "")
+        yield from (f"- {claim}{f' ({why})' if why else ''}" for claim, why in found)
+        yield ""
 
 
 def _claim(claim: Claim) -> Iterator[str]:

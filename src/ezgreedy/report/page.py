@@ -22,7 +22,7 @@ from ezgreedy.findings.intervals import Interval
 from ezgreedy.findings.paper_inventory import ITEMS
 from ezgreedy.findings.paper_tables import table_cells
 from ezgreedy.report import deep, deep_curves, suite_curves, wording
-from ezgreedy.report.study import Study
+from ezgreedy.report.study import Study, seeds_told
 from ezgreedy.report.suite_scores import (
     MEASURES_HEADER,
     SuiteScores,
@@ -77,6 +77,7 @@ def page(study: Study) -> str:
         estimate=_estimate,
         frames_told=deep.frames_told,
         seeds_told=deep.seeds_told,
+        seeds_of=seeds_told,
     )
     drawn = _drawn(study)
     return environment.get_template("page.html").render(

@@ -29,6 +29,7 @@ from ezgreedy.report.fault_matrix import FAULTS_FILE, FaultMatrix, read_fault_ma
 from ezgreedy.report.suite_scores import LEAST_SHOWN, SuiteScores, suite_scores
 from ezgreedy.results.runs import CONFIG_FILE, run_directories
 from ezgreedy.runs.output_paths import EXPERIMENT_FILE, kind_of
+from ezgreedy.units import counted
 
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 
@@ -143,6 +144,16 @@ class Study:
         """The statements that are ours, those that were judged first."""
         return _judged_first(row for row in self.rows if row.statement.is_ours)
 
+    def not_judged(self, finding: Finding) -> list[tuple[str, str]]:
+        """The statements of an experiment that lack runs, and what is missing if it is known."""
+        rows = [row for row in self.rows if row.experiment == finding.id and row.claim is None]
+        sentences = [row.statement.claim for row in rows]
+        return [(claim, finding.summary.missing.get(claim, "")) for claim in sentences]
+
+    def is_of_runs(self, finding: Finding) -> bool:
+        """Whether the seeds of an experiment are training runs, more of some agents than others."""
+        return finding.id in run_studies()
+
     @property
     def sentences(self) -> list[str]:
         """What came out: a sentence each for the paper's claims, what else it has, and ours."""
@@ -155,6 +166,12 @@ class Study:
         )
         ours = [count(self.ours).told("our own")] if self.ours else []
         return [count(self.papers).told("the paper's"), rest, *ours]
+
+
+def seeds_told(finding: Finding) -> str:
+    """How many seeds are behind a finding: one number, or a range if its seeds are runs."""
+    study = run_studies().get(finding.id)
+    return counted(finding.seeds, "seed") if study is None else study.seeds_told(finding.summary)
 
 
 def _judged_first(rows: Iterable[Row]) -> list[Row]:

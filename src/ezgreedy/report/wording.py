@@ -132,7 +132,7 @@ def _places_for(number: float, digits: int) -> int:
 
 
 def _decimal(number: float, places: int) -> str:
-    return _grouped(f"{number:.{places}f}") if number else "0"
+    return _grouped(f"{number:z.{places}f}") if number else "0"
 
 
 def _grouped(text: str) -> str:

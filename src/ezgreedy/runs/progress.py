@@ -15,7 +15,7 @@ from ezgreedy.results.field_names import FRAMES_PER_SECOND, STEPS_PER_SECOND, na
 from ezgreedy.runs.evaluation import Played
 from ezgreedy.runs.pace import RecentSpeed
 from ezgreedy.runs.progress_bar import ProgressBar
-from ezgreedy.units import duration
+from ezgreedy.units import counted, duration
 
 _SECONDS_BETWEEN_MOVES = 0.5
 _SECONDS_BETWEEN_LINES = 20.0  # of a long evaluation
@@ -106,9 +106,9 @@ class Bar:
             self._evaluation = f"evaluation {record['mean_return']:,.1f} {at}"
             # The time that it took says nothing about the speed of training.
             self._speed = RecentSpeed(record["frames"], time.monotonic())
-            over = f"{record['episodes']} episodes"
+            over = counted(record["episodes"], "episode")
             if not record["episodes"]:
-                over = f"{len(record['unfinished'])} unfinished episodes"
+                over = counted(len(record["unfinished"]), "unfinished episode")
             found = f"{record['mean_return']:,.2f} over {over}"
             self.tell(f"evaluation {at}: {found}")
         else:

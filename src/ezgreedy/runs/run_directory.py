@@ -46,9 +46,7 @@ class RunDirectory:
         if self.config.exists():
             differing = self._differences(settings)
             if not differing:
-                raise ValueError(
-                    f"{self.path} already holds this run (continue it: ezgreedy resume {self.path})"
-                )
+                raise ValueError(f"{self.path} already holds this run{self._way_on()}")
             shown = "; ".join(differing[:3]) + ("; ..." if len(differing) > 3 else "")
             raise ValueError(f"{self.path} holds a run with other settings ({shown})")
         if self.path.exists() and (not self.path.is_dir() or any(self.path.iterdir())):
@@ -148,6 +146,16 @@ class RunDirectory:
             raise ValueError(f"{self.config} was not made by ezgreedy train")
         require_format(self.config, config)
         return config, is_sealed
+
+    def _way_on(self) -> str:
+        """What can be done with the run in this directory, in words."""
+        status, resume = self.status(), f"ezgreedy resume {self.path}"
+        if status.get("state") != FINISHED:
+            return f" (continue it: {resume})"
+        if not status.get("has_replay", True):
+            without = "without the replay that train --keep-replay keeps, it cannot play on"
+            return f", which has finished (choose another --out; {without})"
+        return f", which has finished (choose another --out, or play on: {resume} --frames N)"
 
     def _differences(self, settings: RunSettings) -> list[str]:
         """Differences between new settings and those in the directory, in words."""

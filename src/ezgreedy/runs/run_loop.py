@@ -8,6 +8,7 @@ length and continues, so an interrupted run ends with the same bytes as an unint
 import contextlib
 import shutil
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -64,13 +65,26 @@ class DriveOptions:
         require.flag("keeps_replay", self.keeps_replay)
 
 
-def train(directory: Path, settings: RunSettings, options: DriveOptions | None = None) -> int:
-    """Starts a run in a new directory and trains to the end; returns the exit code."""
+def train(
+    directory: Path,
+    settings: RunSettings,
+    options: DriveOptions | None = None,
+    at_start: Callable[[], None] = lambda: None,
+) -> int:
+    """Starts a run in a new directory and trains to the end; returns the exit code.
+
+    Args:
+        directory: directory of the run, new or empty.
+        settings: settings of the run.
+        options: checkpoints and output.
+        at_start: called once nothing is refused any more.
+    """
     require_apart(directory)
     require_device(settings)
     training = Training(settings)  # refuses impossible settings before anything is written
     place = RunDirectory(directory)
     place.create(settings)
+    at_start()
     return drive(place, training, options or DriveOptions())
 
 

@@ -316,7 +316,8 @@ def network_settings(preset: RainbowSettings, spec: GameSpec) -> NetworkSettings
 def _require_frames_of_bytes(spec: GameSpec) -> None:
     if len(spec.frame_shape) != 3 or spec.frame_dtype != np.uint8:
         received = require.Described(f"{spec.frame_dtype} of shape {spec.frame_shape}")
-        raise require.refuse("frames", "be planes of bytes for Rainbow", received)
+        rule = "be planes of bytes for Rainbow (R2D2 plays others too: ezgreedy train r2d2-ez)"
+        raise require.refuse("frames", rule, received)
 
 
 def _replay(preset: RainbowSettings, spec: GameSpec, lanes: int, seed: int) -> TransitionReplay:

@@ -9,8 +9,8 @@ from ezgreedy.agents.rainbow.settings import RainbowSettings
 from ezgreedy.agents.run_settings import EvaluationSettings, RunSettings
 from ezgreedy.agents.scales import shortened
 from ezgreedy.exploration.schedules import Linear
-from ezgreedy.games.atari import atari100k
-from ezgreedy.games.atari.atari57 import games
+from ezgreedy.games.atari import atari100k, emulator
+from ezgreedy.games.atari.atari57 import game as find_game
 from ezgreedy.games.registry import family_of
 from ezgreedy.learning.settings import ATARI_TORSO, DER_TORSO, MINATAR_TORSO
 from ezgreedy.replay.importance import ImportanceExponent
@@ -174,7 +174,9 @@ def _fitted(agent: RainbowSettings, game: str) -> RainbowSettings:
 
 
 def _require_atari(game: str) -> None:
-    if game not in games():
+    if family_of(game) is emulator.FAMILY:
+        find_game(game)  # refuses an unknown name, whatever the scale
+    else:
         rule = f"be laptop or paper for {game}; Atari-100k is for the games of the console"
         raise require.refuse("--scale", rule, "atari100k")
 

@@ -67,7 +67,16 @@ def summarise(runs: Sequence[Run]) -> Summary:
     shares = {rule: [_explored_share(run) for run in own] for rule, own in chosen.items()}
     claims = [claim for rule in STATEMENTS if (claim := _claim(rule, scores, shares)) is not None]
     tables = [_table(scores, shares)] if any(scores.values()) else []
-    return Summary(claims, data={"scores": scores, "explored": shares}, tables=tables)
+    judged = [claim.claim for claim in claims]
+    missing = {
+        statement.claim: f"{LEAST_SEEDS} finished seeds of {AGENT} on {GAME} at {FRAMES:,} frames "
+        f"are needed with the rule and as many without; there are {len(scores[rule])} and "
+        f"{len(scores[CONTROL])}"
+        for rule, statement in STATEMENTS.items()
+        if statement.claim not in judged
+    }
+    data = {"scores": scores, "explored": shares}
+    return Summary(claims, data=data, tables=tables, missing=missing)
 
 
 def _runs_under(runs: Sequence[Run], condition: str) -> list[Run]:
@@ -174,4 +183,6 @@ STUDY = RunStudy(
     commands=[_sweep_command(condition, 8) for condition in CONDITIONS],
     summarise=summarise,
     draw=draw,
+    sample_sizes=lambda summary: [len(own) for own in summary.data["scores"].values()],
+    condition="rule",
 )

@@ -27,15 +27,16 @@ from typing import Any
 
 import numpy as np
 
-from ezgreedy.experiments.run_study import RunStudy
+from ezgreedy.experiments.deep.atari100k_tables import score_tables
+from ezgreedy.experiments.run_study import RunStudy, closest
 from ezgreedy.figures.colours import AGENT_COLOURS
-from ezgreedy.findings.claims import AS_STATED, OURS, Claim, Number, Statement, Summary, Table
+from ezgreedy.findings.claims import AS_STATED, OURS, Claim, Number, Statement, Summary
 from ezgreedy.findings.intervals import stratified_difference_interval
 from ezgreedy.findings.judging import Side
 from ezgreedy.findings.panels import Curve, Panel
-from ezgreedy.findings.scores import interquartile_mean
 from ezgreedy.games.atari.atari100k import NUM_FRAMES, NUM_STEPS, published
 from ezgreedy.results.runs import Run
+from ezgreedy.units import counted
 
 FREEWAY = "Freeway"
 FREEWAY_FRAMES = 120_000
@@ -91,7 +92,48 @@ def summarise(runs: Sequence[Run]) -> Summary:
     ]
     claims = [claim for claim in found if claim is not None]
     panels = [panel for game in scores if (panel := _curves(game, runs)) is not None]
-    return Summary(claims, panels, _data(scores, freeway), _tables(scores))
+    missing = _missing(scores, freeway, [claim.statement for claim in claims])
+    return Summary(
+        claims,
+        panels,
+        _data(scores, freeway),
+        score_tables(scores, (PLAIN, EPS, EZ), LEAST_SEEDS),
+        missing,
+    )
+
+
+def _missing(
+    scores: Mapping[str, Mapping[str, Sequence[float]]],
+    freeway: Sequence[Run],
+    judged: Sequence[Statement],
+) -> dict[str, str]:
+    """What is missing for each claim that was not judged."""
+
+    def seeds(game: str, *agents: str) -> int:
+        return min(len(scores[game].get(agent, ())) for agent in agents)
+
+    known = [game for game in scores if game in published()]
+    crossings = [sum(run.agent == agent for run in freeway) for agent in (EZ, EPS)]
+    least = f"{LEAST_SEEDS} finished seeds"
+    too_few = (
+        f"{FREEWAY} must have {LEAST_FREEWAY_SEEDS} finished seeds of {EZ} and as many of {EPS} at "
+        f"{FREEWAY_FRAMES:,} frames; there are {crossings[0]} and {crossings[1]}"
+    )
+    lacking = {
+        AGREES: f"no game has {least} of {PLAIN} at {NUM_FRAMES:,} frames; "
+        + closest({game: seeds(game, PLAIN) for game in known}),
+        CROSSES: too_few,
+        CROSSES_SOONER: too_few,
+        NO_LOSS: f"no game but {FREEWAY} has {least} of {EZ} and as many of {EPS} at "
+        f"{NUM_FRAMES:,} frames; "
+        + closest({game: seeds(game, EZ, EPS) for game in known if game != FREEWAY}),
+    }
+    return {one.claim: words for one, words in lacking.items() if one not in judged}
+
+
+def _sample_sizes(summary: Summary) -> list[int]:
+    by_game = [len(own) for agents in summary.data["scores"].values() for own in agents.values()]
+    return by_game + [len(own) for own in summary.data["first_crossings"].values()]
 
 
 def _is_whole(run: Run, frames: int) -> bool:
@@ -294,7 +336,7 @@ def _curves(game: str, runs: Sequence[Run]) -> Panel | None:
             continue
         sums = np.where(known, rows, 0.0).sum(axis=0)
         means = np.where(known.any(axis=0), sums / np.maximum(known.sum(axis=0), 1), np.nan)
-        label = f"{agent}, {len(rows)} seeds" if len(rows) > 1 else f"{agent}, 1 seed"
+        label = f"{agent}, {counted(len(rows), 'seed')}"
         colour = AGENT_COLOURS.get(agent)
         curves.append(Curve(label, middles, means, colour=colour))
     if not curves:
@@ -326,71 +368,6 @@ def _stretches(run: Run) -> list[float]:
         returns = [report.mean_return for report in within if report.mean_return is not None]
         means.append(float(np.average(returns, weights=weights)) if within else np.nan)
     return means
-
-
-def _tables(scores: Mapping[str, Mapping[str, Sequence[float]]]) -> list[Table]:
-    """Every game's scores, and their aggregates over games."""
-    known = {game: by_agent for game, by_agent in scores.items() if game in published()}
-    if not known:
-        return []
-    agents = [agent for agent in (PLAIN, EPS, EZ) if any(agent in own for own in known.values())]
-    rows = []
-    for game, by_agent in known.items():
-        others = published()[game]
-        own = [_score(by_agent.get(agent, ())) for agent in agents]
-        seeds = " / ".join(str(len(by_agent.get(agent, ()))) for agent in agents)
-        scores_of_others = (others.der, others.drq_eps, others.random_score, others.human_score)
-        rows.append((game, *own, seeds, *scores_of_others))
-    return [
-        Table(
-            "Final scores after 100,000 steps",
-            ("game", *agents, "seeds", "DER", "DrQ(ε)", "random", "human"),
-            rows,
-            "Means over seeds of the mean over 100 episodes, with t intervals from three seeds on. "
-            "DER: van Hasselt et al. (2019); DrQ(ε): Agarwal et al. (2021).",
-        ),
-        _aggregates(known, agents),
-    ]
-
-
-def _score(scores: Sequence[float]) -> Number:
-    if not scores:
-        return "–"
-    if len(scores) < LEAST_SEEDS:
-        return float(np.mean(scores))
-    return stratified_difference_interval([(scores, None)])
-
-
-def _aggregates(
-    scores: Mapping[str, Mapping[str, Sequence[float]]], agents: Sequence[str]
-) -> Table:
-    """Human-normalised scores: agents with the same games, beside DER and DrQ(ε) on them."""
-    by_games: dict[tuple[str, ...], list[str]] = {}
-    for agent in agents:
-        games = tuple(game for game, own in scores.items() if own.get(agent))
-        by_games.setdefault(games, []).append(agent)
-    rows = []
-    for games, alike in by_games.items():
-        columns = {
-            agent: [float(np.mean(scores[game][agent])) for game in games] for agent in alike
-        }
-        columns["DER"] = [published()[game].der for game in games]
-        columns["DrQ(ε)"] = [published()[game].drq_eps for game in games]
-        rows += [_measures(name, games, values) for name, values in columns.items()]
-    return Table(
-        "Human-normalised scores over games",
-        ("agent", "games", "median", "mean", "interquartile mean"),
-        rows,
-        "Of means over seeds, on the games that were run, beside what was published for the same "
-        "games: with so few games this is a check, not a ranking.",
-    )
-
-
-def _measures(name: str, games: Sequence[str], values: Sequence[float]) -> tuple[Number, ...]:
-    pairs = zip(games, values, strict=True)
-    normalised = np.array([published()[game].human_normalised(value) for game, value in pairs])
-    middle = float(interquartile_mean(normalised[:, None]))
-    return name, len(games), float(np.median(normalised)), float(normalised.mean()), middle
 
 
 def draw(summary: Summary, directory: Path) -> list[Path]:
@@ -431,4 +408,6 @@ STUDY = RunStudy(
     ),
     summarise=summarise,
     draw=draw,
+    sample_sizes=_sample_sizes,
+    condition="agent and game",
 )

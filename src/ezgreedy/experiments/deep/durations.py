@@ -84,8 +84,35 @@ def summarise(runs: Sequence[Run]) -> Summary:
             for game in games
         }
     }
-    claims = [] if claim is None else [claim]
-    return Summary(claims, data=data, tables=[_table(points)] if points else [])
+    tables = [_table(points)] if points else []
+    if claim is None:
+        missing = {ZETA_IS_BEST.claim: _missing(games, points)}
+        return Summary([], data=data, tables=tables, missing=missing)
+    return Summary([claim], data=data, tables=tables)
+
+
+def _missing(games: Sequence[str], points: Sequence[Point]) -> str:
+    """Which game comes closest to having enough seeds of every law."""
+    rule = f"no game has {LEAST_SEEDS} finished seeds of every zeta, exponential and uniform law"
+    fewest = {
+        game: [
+            min((len(p.scores) for p in points if (p.game, p.family) == (game, family)), default=0)
+            for family in FAMILIES
+        ]
+        for game in games
+    }
+    if not fewest:
+        return f"{rule}; there is none with two laws"
+    game = max(fewest, key=lambda game: (min(fewest[game]), sum(fewest[game])))
+    pairs = zip(FAMILIES.values(), fewest[game], strict=True)
+    return (
+        f"{rule}; closest: {game}, {', '.join(f'{number} of {name[0]}' for name, number in pairs)}"
+    )
+
+
+def _sample_sizes(summary: Summary) -> list[int]:
+    games = summary.data["games"].values()
+    return [len(own) for game in games for law in game.values() for own in law["scores"]]
 
 
 def _points(runs: Sequence[Run]) -> list[Point]:
@@ -186,4 +213,6 @@ STUDY = RunStudy(
     commands=("ezgreedy sweep small-durations --out DIR",),
     summarise=summarise,
     draw=draw,
+    sample_sizes=_sample_sizes,
+    condition="game and law",
 )

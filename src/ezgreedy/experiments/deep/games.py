@@ -37,6 +37,7 @@ SELECTED_GAMES = EXPLORATION_GAMES
 _MOST_POINTS = 60
 _REPEATS = 500
 _COLUMNS = 4  # of panels in a figure
+_GAME_COLUMNS = ("game", "agent", "frames", "seeds", "final", "best")
 
 
 class Group(NamedTuple):
@@ -157,11 +158,17 @@ def _suite_table(suite: NamedSuite, runs: Sequence[Run]) -> Table:
 def _game_table(groups: Sequence[Group]) -> Table:
     return Table(
         "Scores by game",
-        ("game", "agent", "frames", "seeds", "final", "best"),
+        _GAME_COLUMNS,
         [_game_row(group) for group in groups],
         "The evaluation at the last frames at which every run has one, and the best until then; "
         f"means over seeds, with t intervals from {LEAST_SEEDS} seeds on.",
     )
+
+
+def _sample_sizes(summary: Summary) -> list[int]:
+    place = _GAME_COLUMNS.index("seeds")
+    tables = [table for table in summary.tables if tuple(table.columns) == _GAME_COLUMNS]
+    return [int(str(row[place])) for table in tables for row in table.rows]
 
 
 def _game_row(group: Group) -> tuple[Number, ...]:
@@ -203,4 +210,6 @@ STUDY = RunStudy(
     commands=("ezgreedy sweep atari57-r2d2 --out DIR",),
     summarise=summarise,
     draw=draw,
+    sample_sizes=_sample_sizes,
+    condition="agent and game",
 )
