@@ -306,7 +306,7 @@ def test_without_a_finished_episode_the_running_returns_count():
 
 def test_an_evaluation_that_is_given_up_leaves_no_trace():
     training = Training(small_run())
-    assert training.evaluate(lambda: True) is None
+    assert training.evaluate(lambda played: True) is None
     assert training.ledger.num_evaluations == 0
 
 
