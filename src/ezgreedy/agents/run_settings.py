@@ -74,7 +74,8 @@ class RunSettings:
         evaluation: settings of the evaluations.
         frames_per_report: frames between lines about the training in results.jsonl.
         device: device of the networks at the start; `resume` may choose another.
-        threads: processor threads for one network; more than the available cores is very slow.
+        threads: processor threads for one network; more than the available cores is very slow. With
+            several, PyTorch may sum in another order, so that the last digits differ.
     """
 
     agent: AgentSettings
