@@ -75,7 +75,7 @@ class RunSettings:
         frames_per_report: frames between lines about the training in results.jsonl.
         device: device of the networks at the start; `resume` may choose another.
         threads: processor threads for one network; more than the available cores is very slow. With
-            several, PyTorch may sum in another order, so that the last digits differ.
+            several, numbers may differ from those with one.
     """
 
     agent: AgentSettings
